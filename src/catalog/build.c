@@ -4,7 +4,6 @@
 #include "catalog/catalog.h"
 #include "catalog/intern.h"
 #include "catalog/internal.h"
-#include "catalog/match.h"
 #include "catalog/rows.h"
 #include "catalog/snapshot.h"
 

@@ -193,34 +193,6 @@ static int add_path(struct import *im, const struct catalog_import_path *from, s
     return 0;
 }
 
-/* Whether the import brings offers of this cloud. */
-static bool is_brought(void *context, const char *cloud)
-{
-    const struct catalog_rows *rows = context;
-
-    for (size_t i = 0; i < rows->n_sources; i++) {
-        if (strcmp(catalog_rows_text(rows, rows->sources[i].cloud), cloud) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* One source for each cloud the new offers name. */
-static void name_sources(struct import *im)
-{
-    struct catalog_rows *rows = im->rows;
-    uint32_t last = 0;
-
-    for (size_t i = 0; i < rows->n_offers; i++) {
-        uint32_t cloud = rows->offers[i].cloud;
-        if (cloud != last && !catalog_rows_has_source(rows, cloud))
-            catalog_rows_put_source(rows, cloud, "imported", im->how->date);
-        last = cloud;
-    }
-    rows->origin = catalog_rows_intern(rows, "imported");
-    rows->date = catalog_rows_intern(rows, im->how->date);
-}
-
 /* What stays as it is comes from the catalog in use; if that cannot be read, importing is one of
  * the two ways out, and the built-in one has to do. */
 static int keep_the_rest(struct import *im, struct err *e)
@@ -235,15 +207,7 @@ static int keep_the_rest(struct import *im, struct err *e)
         if (!old)
             return -1;
     }
-    /* The list of sources grows while copying: ask the clouds that were imported, not copied. */
-    AUTO(catalog_rows) struct catalog_rows *brought = catalog_rows_new();
-    for (size_t i = 0; i < im->rows->n_sources; i++)
-        catalog_rows_put_source(
-            brought,
-            catalog_rows_intern(brought, catalog_rows_text(im->rows, im->rows->sources[i].cloud)),
-            "", "");
-    const struct catalog_copy what = {is_brought, brought, !im->transfers, !im->storage};
-    return catalog_rows_copy(im->rows, old, &what, e);
+    return catalog_rows_copy(im->rows, old, !im->transfers, !im->storage, e);
 }
 
 static int put_in_use(struct import *im, struct err *e)
@@ -254,7 +218,9 @@ static int put_in_use(struct import *im, struct err *e)
 
     if (!store)
         return -1;
-    name_sources(im);
+    catalog_rows_name_sources(im->rows, "imported", im->how->date);
+    im->rows->origin = catalog_rows_intern(im->rows, "imported");
+    im->rows->date = catalog_rows_intern(im->rows, im->how->date);
     if (keep_the_rest(im, e) < 0 || catalog_build(im->rows, "import", &bytes, &len, e) < 0)
         return -1;
     AUTO(catalog) struct catalog *built = catalog_open_owned("the new catalog", bytes, len, e);

@@ -1,4 +1,6 @@
-#include "catalog/match.h"
+/* Finds the row of transfers.csv or storage.csv that fits a location best. build.c and catalog.c
+ * call it. */
+#include "catalog/internal.h"
 
 #include <string.h>
 

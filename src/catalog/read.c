@@ -3,7 +3,6 @@
 #include "base/csv.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "catalog/layout.h"
 #include "catalog/limits.h"
 
 #include <zlib.h>
@@ -183,26 +182,6 @@ static char *find_file(const char *dir, const char *name)
     return NULL;
 }
 
-/* Clouds that no sources.csv told about come from the directory. */
-static void name_sources(struct catalog_rows *rows, const char *dir, uint32_t date)
-{
-    uint32_t last = 0;
-
-    if (!rows->origin)
-        rows->origin = catalog_rows_intern(rows, dir);
-    if (!rows->date)
-        rows->date = date;
-    for (size_t i = 0; i < rows->n_offers; i++) {
-        uint32_t cloud = rows->offers[i].cloud;
-        if (cloud == last)
-            continue;
-        last = cloud;
-        if (!catalog_rows_has_source(rows, cloud))
-            catalog_rows_put_source(rows, cloud, catalog_rows_text(rows, rows->origin),
-                                    catalog_rows_text(rows, rows->date));
-    }
-}
-
 static int no_offers(const char *dir, const char *file, struct err *e)
 {
     struct stat st;
@@ -242,6 +221,12 @@ int catalog_read_dir(const char *dir, struct catalog_rows *rows, struct err *e)
         read_table_of_dir(dir, CATALOG_TABLE_STORAGE, rows, NULL, e) < 0 ||
         read_table_of_dir(dir, CATALOG_TABLE_SOURCES, rows, NULL, e) < 0)
         return -1;
-    name_sources(rows, dir, date);
+    if (!rows->origin)
+        rows->origin = catalog_rows_intern(rows, dir);
+    if (!rows->date)
+        rows->date = date;
+    /* Clouds that no sources.csv told about come from the directory. */
+    catalog_rows_name_sources(rows, catalog_rows_text(rows, rows->origin),
+                              catalog_rows_text(rows, rows->date));
     return 0;
 }

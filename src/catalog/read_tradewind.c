@@ -5,7 +5,6 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "catalog/catalog.h"
-#include "catalog/layout.h"
 #include "catalog/limits.h"
 
 #include <math.h>

@@ -147,11 +147,6 @@ static size_t find_source(const struct catalog_rows *rows, uint32_t cloud)
     return i;
 }
 
-bool catalog_rows_has_source(const struct catalog_rows *rows, uint32_t cloud)
-{
-    return find_source(rows, cloud) < rows->n_sources;
-}
-
 void catalog_rows_put_source(struct catalog_rows *rows,
                              uint32_t cloud,
                              const char *source,
@@ -166,6 +161,18 @@ void catalog_rows_put_source(struct catalog_rows *rows,
     }
     rows->sources[i] = (struct catalog_source_row){cloud, catalog_rows_intern(rows, source),
                                                    catalog_rows_intern(rows, date)};
+}
+
+void catalog_rows_name_sources(struct catalog_rows *rows, const char *source, const char *date)
+{
+    uint32_t last = 0;
+
+    for (size_t i = 0; i < rows->n_offers; i++) {
+        uint32_t cloud = rows->offers[i].cloud;
+        if (cloud != last && find_source(rows, cloud) == rows->n_sources)
+            catalog_rows_put_source(rows, cloud, source, date);
+        last = cloud;
+    }
 }
 
 static uint32_t carry(struct catalog_rows *rows, const struct catalog *from, uint32_t offset)
@@ -245,26 +252,28 @@ static int copy_storage(struct catalog_rows *rows, const struct catalog *from, s
 
 int catalog_rows_copy(struct catalog_rows *rows,
                       const struct catalog *from,
-                      const struct catalog_copy *what,
+                      bool transfers,
+                      bool storage,
                       struct err *e)
 {
+    /* The list of sources grows while copying. */
+    size_t n_known = rows->n_sources;
+
     for (size_t i = 0; i < from->n_kinds; i++) {
         const struct catalog_kind *k = &from->kinds[i];
-        if (what->skip_cloud && what->skip_cloud(what->context, catalog_text(from, k->cloud)))
-            continue;
-        if (copy_kind(rows, from, k, e) < 0)
+        if (find_source(rows, carry(rows, from, k->cloud)) >= n_known &&
+            copy_kind(rows, from, k, e) < 0)
             return -1;
     }
     for (size_t i = 0; i < from->n_sources; i++) {
         const struct snapshot_source *s = &from->sources[i];
-        if (what->skip_cloud && what->skip_cloud(what->context, catalog_text(from, s->cloud)))
-            continue;
-        catalog_rows_put_source(rows, carry(rows, from, s->cloud), catalog_text(from, s->source),
-                                catalog_text(from, s->date));
+        uint32_t cloud = carry(rows, from, s->cloud);
+        if (find_source(rows, cloud) >= n_known)
+            catalog_rows_put_source(rows, cloud, catalog_text(from, s->source),
+                                    catalog_text(from, s->date));
     }
-    for (size_t i = 0; what->transfers && i < from->n_moves; i++) {
+    for (size_t i = 0; transfers && i < from->n_moves; i++)
         if (copy_move(rows, from, i, e) < 0)
             return -1;
-    }
-    return what->storage ? copy_storage(rows, from, e) : 0;
+    return storage ? copy_storage(rows, from, e) : 0;
 }

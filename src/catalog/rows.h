@@ -83,18 +83,14 @@ void catalog_rows_put_source(struct catalog_rows *rows,
                              const char *source,
                              const char *date);
 
-bool catalog_rows_has_source(const struct catalog_rows *rows, uint32_t cloud);
+/* The same for the clouds of offers about whose source nothing is known. */
+void catalog_rows_name_sources(struct catalog_rows *rows, const char *source, const char *date);
 
-/* What a catalog holds, as rows again. A cloud for which skip() says true is left out (skip NULL:
- * none is). */
-struct catalog_copy {
-    bool (*skip_cloud)(void *context, const char *cloud);
-    void *context;
-    bool transfers, storage; /* copy these tables */
-};
+/* Adds what a catalog holds, but for the clouds whose source the rows have. */
 int catalog_rows_copy(struct catalog_rows *rows,
                       const struct catalog *from,
-                      const struct catalog_copy *what,
+                      bool transfers, /* also these tables */
+                      bool storage,
                       struct err *e);
 
 /* build.c: a snapshot of the rows; the same rows in any order give the same bytes. *bytes_out is

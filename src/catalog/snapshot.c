@@ -325,7 +325,7 @@ int snapshot_open(
         bool good;
         const char *what;
     } parts[] = {
-        {strings_good(into), "strings"}, {places_good(into), "places"},
+        {strings_good(into), "strings"}, {places_good(into), "locations"},
         {kinds_good(into), "kinds"},     {moves_good(into), "transfer prices"},
         {storage_good(into), "storage"}, {notes_good(into), "sources"},
     };

@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/match.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "catalog/internal.h"
-#include "catalog/layout.h"
+#include "catalog/read.h"
 #include "catalog/store.h"
 
 #include <math.h>
