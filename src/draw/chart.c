@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/time.h"
-#include "draw/chart_scale.h"
 #include "draw/chart_svg.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/time.h"
 #include "draw/chart.h"
-#include "draw/chart_scale.h"
 #include "draw/chart_svg.h"
 #include "view/text.h"
 

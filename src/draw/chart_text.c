@@ -3,7 +3,7 @@
 #include "draw/chart.h"
 
 #include "base/buf.h"
-#include "draw/chart_scale.h"
+#include "draw/chart_svg.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -210,17 +210,12 @@ struct geo_facts *geo_facts_read(const struct geo_facts_text texts[static 4], st
     AUTO(geo_facts) struct geo_facts *f = mem_zero(1, sizeof *f);
 
     f->arena = arena_new(ARENA_MAX_BYTES);
-    f->functions = read_table(f->arena, &texts[0], &tables[0], &f->n_functions, e);
-    if (!f->functions)
+    if (!(f->functions = read_table(f->arena, &texts[0], &tables[0], &f->n_functions, e)) ||
+        !(f->stores = read_table(f->arena, &texts[1], &tables[1], &f->n_stores, e)) ||
+        !(f->links = read_table(f->arena, &texts[2], &tables[2], &f->n_links, e)) ||
+        !(f->machines = read_table(f->arena, &texts[3], &tables[3], &f->n_machines, e)))
         return NULL;
-    f->stores = read_table(f->arena, &texts[1], &tables[1], &f->n_stores, e);
-    if (!f->stores)
-        return NULL;
-    f->links = read_table(f->arena, &texts[2], &tables[2], &f->n_links, e);
-    if (!f->links)
-        return NULL;
-    f->machines = read_table(f->arena, &texts[3], &tables[3], &f->n_machines, e);
-    return f->machines ? TAKE(f) : NULL;
+    return TAKE(f);
 }
 
 struct geo_facts *geo_facts_builtin(struct err *e)

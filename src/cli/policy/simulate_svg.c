@@ -5,7 +5,6 @@
 #include "base/money.h"
 #include "cli/policy/policy.h"
 #include "draw/chart.h"
-#include "draw/chart_scale.h"
 #include "draw/chart_svg.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "draw/chart_scale.h"
+#include "draw/chart_svg.h"
 #include "tap.h"
 
 #include <math.h>
