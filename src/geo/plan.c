@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,17 @@ static bool is_at(const struct geo_site *site, const struct spec_place *wanted)
            (!wanted->region || strcmp(site->region, wanted->region) == 0);
 }
 
-static int compare(double a, double b)
+/* By cost or time, then the other, then topology and sites. */
+static int compare(const struct geo_placement *x, const struct geo_placement *y, bool time_first)
 {
-    return (a > b) - (a < b);
-}
+    const double mine[] = {geo_bill_usd(&x->bill), x->round_s};
+    const double theirs[] = {geo_bill_usd(&y->bill), y->round_s};
 
-static int by_place(const struct geo_placement *x, const struct geo_placement *y)
-{
+    for (int i = 0; i < 2; i++) {
+        int by = i ^ time_first;
+        if (mine[by] != theirs[by])
+            return mine[by] < theirs[by] ? -1 : 1;
+    }
     if (x->topology != y->topology)
         return x->topology < y->topology ? -1 : 1;
     if (x->function != y->function)
@@ -27,22 +32,12 @@ static int by_place(const struct geo_placement *x, const struct geo_placement *y
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct geo_placement *x = a, *y = b;
-    int order = compare(geo_bill_usd(&x->bill), geo_bill_usd(&y->bill));
-
-    if (!order)
-        order = compare(x->round_s, y->round_s);
-    return order ? order : by_place(x, y);
+    return compare(a, b, false);
 }
 
 static int by_time(const void *a, const void *b)
 {
-    const struct geo_placement *x = a, *y = b;
-    int order = compare(x->round_s, y->round_s);
-
-    if (!order)
-        order = compare(geo_bill_usd(&x->bill), geo_bill_usd(&y->bill));
-    return order ? order : by_place(x, y);
+    return compare(a, b, true);
 }
 
 static void evaluate_all(const struct geo_problem *p,
@@ -70,18 +65,18 @@ static void evaluate_all(const struct geo_problem *p,
 /* Sorted by cost, those that are faster than all before them. */
 static void find_frontier(struct geo_plan *plan)
 {
-    AUTO_MEM struct geo_placement **order = mem_zero(plan->n, sizeof *order);
     AUTO_MEM struct geo_placement *sorted = mem_zero(plan->n, sizeof *sorted);
+    double fastest_s = (double)INFINITY;
 
     memcpy(sorted, plan->placements, plan->n * sizeof *sorted);
     qsort(sorted, plan->n, sizeof *sorted, by_cost);
     plan->frontier = mem_zero(plan->n, sizeof *plan->frontier);
     for (size_t i = 0; i < plan->n; i++) {
-        if (plan->n_frontier && sorted[i].round_s >= order[plan->n_frontier - 1]->round_s)
+        if (sorted[i].round_s >= fastest_s)
             continue;
-        order[plan->n_frontier] = &sorted[i];
+        fastest_s = sorted[i].round_s;
         size_t k = 0;
-        while (by_place(&plan->placements[k], &sorted[i]) != 0)
+        while (by_cost(&plan->placements[k], &sorted[i]) != 0)
             k++;
         plan->frontier[plan->n_frontier++] = k;
     }

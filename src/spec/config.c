@@ -371,7 +371,7 @@ const struct config_setting *config_find(const struct config *c, const char *key
 struct settings {
     struct config_setting *items;
     size_t n, cap;
-    struct arena *arena;
+    struct arena *arena; /* has the items, too */
     bool is_full;
 };
 
@@ -389,8 +389,12 @@ static void put(
             s->items[i] = (struct config_setting){key_copy, value_copy, origin, line};
             return;
         }
-    s->items = mem_room(s->items, s->n, &s->cap, sizeof *s->items);
-    s->items[s->n++] = (struct config_setting){key_copy, value_copy, origin, line};
+    struct config_setting *items = arena_room(s->arena, s->items, s->n, &s->cap, sizeof *items);
+    if (items) {
+        s->items = items;
+        items[s->n++] = (struct config_setting){key_copy, value_copy, origin, line};
+    }
+    s->is_full |= !items;
 }
 
 static void put_number(struct settings *s, const char *key, double value)
@@ -519,17 +523,11 @@ struct config *config_load(const char *home, struct err *e)
     set_defaults(c, &s);
     put(&s, "home", c->home, origin, 0);
     int result = read_file(c, &s, e);
-    if (s.n && !s.is_full) {
-        qsort(s.items, s.n, sizeof *s.items, by_key);
-        c->settings = arena_alloc(c->arena, s.n, sizeof *s.items);
-    }
-    if (c->settings) {
-        memcpy(c->settings, s.items, s.n * sizeof *s.items);
-        c->n_settings = s.n;
-    } else if (result == 0) {
+    if (result == 0 && s.is_full)
         result = err_set(e, ERR_USAGE, "%s: more than %d settings", c->file, MAX_SETTINGS);
-    }
-    free(s.items);
+    qsort(s.items, s.n, sizeof *s.items, by_key);
+    c->settings = s.items;
+    c->n_settings = s.n;
     return result < 0 ? NULL : TAKE(c);
 }
 

@@ -320,27 +320,16 @@ static void read_text(struct reader *r, const char *text, size_t len)
         reader_error(r, 0, "is empty: a pipeline has at least one stage, such as run: echo hello");
 }
 
-static int by_line(const void *a, const void *b)
-{
-    const struct spec_finding *const *x = a, *const *y = b;
-
-    if ((*x)->line != (*y)->line)
-        return (*x)->line < (*y)->line ? -1 : 1;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* In file order, those found on one line in the order found. */
 static void sort_findings(struct reader *r)
 {
-    struct spec_finding sorted[SPEC_MAX_FINDINGS];
-    const struct spec_finding *order[SPEC_MAX_FINDINGS];
-
-    for (size_t i = 0; i < r->n_findings; i++)
-        order[i] = &r->findings[i];
-    qsort(order, r->n_findings, sizeof(const struct spec_finding *), by_line);
-    for (size_t i = 0; i < r->n_findings; i++)
-        sorted[i] = *order[i];
-    memcpy(r->findings, sorted, r->n_findings * sizeof *sorted);
+    for (size_t i = 1; i < r->n_findings; i++) {
+        struct spec_finding moved = r->findings[i];
+        size_t at = i;
+        for (; at > 0 && r->findings[at - 1].line > moved.line; at--)
+            r->findings[at] = r->findings[at - 1];
+        r->findings[at] = moved;
+    }
     if (r->n_left_out) {
         const char *text = reader_printf(r, "%zu more findings are not listed", r->n_left_out);
         if (text)

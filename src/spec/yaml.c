@@ -40,6 +40,7 @@ struct builder {
     size_t cap_documents, cap_problems;
     size_t total; /* nodes so far, aliases expanded */
     size_t document_line;
+    bool is_full; /* no room for a problem: nothing read counts */
 };
 
 __attribute__((format(printf, 3, 4))) static void problem(struct builder *b,
@@ -55,10 +56,13 @@ __attribute__((format(printf, 3, 4))) static void problem(struct builder *b,
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     const char *copy = arena_dup(b->arena, text);
-    out->problems =
-        mem_room(out->problems, out->n_problems, &b->cap_problems, sizeof *out->problems);
-    out->problems[out->n_problems++] =
-        (struct yaml_problem){line, copy ? copy : "too large to be read"};
+    struct yaml_problem *all =
+        arena_room(b->arena, out->problems, out->n_problems, &b->cap_problems, sizeof *all);
+    b->is_full |= !copy || !all;
+    if (b->is_full)
+        return;
+    out->problems = all;
+    all[out->n_problems++] = (struct yaml_problem){line, copy};
 }
 
 /* A problem after which reading on makes no sense. */
@@ -400,9 +404,12 @@ static int add_document(struct builder *b, const yaml_event_t *first)
         return -1;
     if (root->begin == root->end) /* an empty one ends, and so begins, where the next does */
         root->line = b->document_line;
-    out->documents =
-        mem_room(out->documents, out->n_documents, &b->cap_documents, sizeof(struct yaml_node *));
-    out->documents[out->n_documents++] = root;
+    struct yaml_node **all = arena_room(b->arena, out->documents, out->n_documents,
+                                        &b->cap_documents, sizeof(struct yaml_node *));
+    if (!all)
+        return no_memory(b, root->line);
+    out->documents = all;
+    all[out->n_documents++] = root;
     return 0;
 }
 
@@ -445,17 +452,6 @@ static int check_bytes(struct builder *b, const char *text, size_t len)
     return BROKEN(b, line, "not UTF-8: byte 0x%02x at byte %zu", (unsigned char)text[bad], bad);
 }
 
-/* Arrays grow on the heap; what the caller keeps moves into the arena. */
-static void *settle(struct arena *a, void *items, size_t n, size_t size)
-{
-    void *copy = arena_alloc(a, n, size);
-
-    if (copy && n)
-        memcpy(copy, items, n * size);
-    free(items);
-    return copy;
-}
-
 int yaml_parse(const char *text, size_t len, struct arena *a, struct yaml_file *out)
 {
     static struct yaml_problem out_of_room[] = {{0, "too large to be read"}};
@@ -476,9 +472,7 @@ int yaml_parse(const char *text, size_t len, struct arena *a, struct yaml_file *
     }
     free(b.stack);
     free(b.anchors);
-    out->documents = settle(a, out->documents, out->n_documents, sizeof(struct yaml_node *));
-    out->problems = settle(a, out->problems, out->n_problems, sizeof *out->problems);
-    if (!out->documents || !out->problems)
+    if (b.is_full)
         *out = (struct yaml_file){.problems = out_of_room, .n_problems = 1, .broken = true};
     return out->n_problems ? -1 : 0;
 }
