@@ -74,13 +74,6 @@ static int first_read(struct db *d)
     return sqlite_run(d, "SELECT count(*) FROM sqlite_master");
 }
 
-static bool holds_bytes(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_size > 0;
-}
-
 /* A missing permission hides behind several codes, depending on which of the files it concerns. */
 static bool lacks_permission(const struct db *d, int rc)
 {
@@ -112,10 +105,11 @@ static int open_immutable(struct db *d, struct err *e)
 {
     AUTO_MEM char *log = mem_printf("%s-wal", d->path);
     AUTO_CLEAR(buf) struct buf uri;
+    struct stat st;
     int rc;
 
     buf_init(&uri, (size_t)4 * PATH_MAX);
-    if (holds_bytes(log))
+    if (stat(log, &st) == 0 && st.st_size > 0)
         return err_set(e, ERR_DENIED,
                        "%s: may only be read, and its newest changes are still in %s; open it once "
                        "with permission to write",
@@ -129,15 +123,6 @@ static int open_immutable(struct db *d, struct err *e)
     return rc == SQLITE_OK ? 0 : sqlite_error(d, rc, e);
 }
 
-/* Changing to a log is refused without asking the busy handler, while others open the file; a file
- * system that cannot have one leaves the rollback journal, which is as safe. */
-static int prepare_writing(struct db *d)
-{
-    int rc = sqlite_run(d, writing_settings);
-
-    return rc == SQLITE_OK ? sqlite_run(d, "PRAGMA journal_mode=WAL") : rc;
-}
-
 static int start_with(struct db *d, const char *first)
 {
     int rc = open_handle(d, d->path, SQLITE_OPEN_READWRITE, first);
@@ -147,24 +132,25 @@ static int start_with(struct db *d, const char *first)
     if (rc != SQLITE_OK)
         return rc;
     d->writable = sqlite3_db_readonly(d->handle, "main") == 0;
-    return d->writable ? prepare_writing(d) : rc;
-}
-
-/* A full disk has no room for the index of the log that processes share. One process at a time can
- * do with an index in memory: what is there can be read, and little things can be removed. */
-static int start_alone(struct db *d)
-{
-    sqlite3_close(d->handle);
-    d->handle = NULL;
-    return start_with(d, "PRAGMA locking_mode=EXCLUSIVE");
+    if (d->writable)
+        rc = sqlite_run(d, writing_settings);
+    /* Changing to a log is refused without asking the busy handler, while others open the file; a
+     * file system that cannot have one leaves the rollback journal, which is as safe. */
+    return d->writable && rc == SQLITE_OK ? sqlite_run(d, "PRAGMA journal_mode=WAL") : rc;
 }
 
 static int start(struct db *d, struct err *e)
 {
     int rc = start_with(d, "");
 
-    if (rc == SQLITE_IOERR_SHMSIZE)
-        rc = start_alone(d);
+    /* A full disk has no room for the index of the log that processes share. One process at a time
+     * can do with an index in memory: what is there can be read, and little things can be removed.
+     */
+    if (rc == SQLITE_IOERR_SHMSIZE) {
+        sqlite3_close(d->handle);
+        d->handle = NULL;
+        rc = start_with(d, "PRAGMA locking_mode=EXCLUSIVE");
+    }
     if (rc == SQLITE_OK)
         return 0;
     d->writable = false;

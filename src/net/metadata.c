@@ -98,6 +98,17 @@ static int judge(const char *what, int status, struct err *e)
                    status);
 }
 
+static int take_keys(const char *what,
+                     struct http_answer *a,
+                     struct credentials *out,
+                     struct err *e)
+{
+    int result = judge(what, a->status, e) < 0 ? -1 : read_keys(what, a->body, out, e);
+
+    wipe_answer(a);
+    return result;
+}
+
 int metadata_container(struct http *h,
                        const char *url,
                        const char *authorization,
@@ -112,14 +123,8 @@ int metadata_container(struct http *h,
     if (header)
         OPENSSL_cleanse(header, strlen(header));
     free(header);
-    if (result < 0)
-        return err_wrap(e, "%s", what);
-    result = judge(what, a.status, e);
-    if (result == 0)
-        result = read_keys(what, a.body, out, e);
-    wipe_answer(&a);
     out->origin = "container";
-    return result;
+    return result < 0 ? err_wrap(e, "%s", what) : take_keys(what, &a, out, e);
 }
 
 /* The header with the token for all further questions, new string; NULL: why_not says why. */
@@ -181,12 +186,8 @@ static int get_keys(struct http *h,
         return result;
     if (ask(h, "GET", url, header, &a, e) < 0)
         return -1;
-    result = judge(what, a.status, e);
-    if (result == 0)
-        result = read_keys(what, a.body, out, e);
-    wipe_answer(&a);
     out->origin = "instance metadata";
-    return result < 0 ? -1 : 1;
+    return take_keys(what, &a, out, e) < 0 ? -1 : 1;
 }
 
 int metadata_instance(struct http *h,

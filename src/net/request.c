@@ -86,12 +86,6 @@ static int seek_body(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-static void forget_headers(struct exchange *x)
-{
-    http_answer_clear(x->answer);
-    x->header_bytes = x->headers_cap = 0;
-}
-
 /* The text from begin to end without white space around it. */
 static char *trimmed(const char *begin, const char *end)
 {
@@ -127,7 +121,8 @@ static size_t take_header(char *line, size_t size, size_t n, void *context)
     n *= size;
     /* An interim answer (100) came before this one: only the last one's headers count. */
     if (!x->body_begun && n > 5 && memcmp(line, "HTTP/", 5) == 0) {
-        forget_headers(x);
+        http_answer_clear(x->answer);
+        x->header_bytes = x->headers_cap = 0;
         x->head_ended = false;
         return n;
     }

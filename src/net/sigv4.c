@@ -60,8 +60,11 @@ char *sigv4_decode(const char *text)
 
     for (const char *c = copy; *c; c++, to++) {
         int high = *c == '%' ? number_hex(c[1]) : -1, low = high >= 0 ? number_hex(c[2]) : -1;
-        *to = low >= 0 ? (char)(high << 4 | low) : *c == '+' ? ' ' : *c;
-        c += low >= 0 ? 2 : 0;
+        *to = *c == '+' ? ' ' : *c;
+        if (low >= 0) {
+            *to = (char)(high << 4 | low);
+            c += 2;
+        }
     }
     *to = '\0';
     return copy;

@@ -90,16 +90,6 @@ static int say_denied(const struct s3 *s, const struct failure *t, int status, s
                    t->message);
 }
 
-static int say_skew(const struct s3 *s, const struct s3_answer *a, struct err *e)
-{
-    const char *date = http_answer_header(&a->http, "date");
-
-    return err_set(e, ERR_DENIED,
-                   "bucket %s refuses requests because this machine's clock is wrong: set it (the "
-                   "server's date is %s)",
-                   s->bucket, date ? date : "not given");
-}
-
 static int say_answer(const struct s3 *s,
                       const struct s3_call *c,
                       int status,
@@ -124,10 +114,13 @@ static int say_final(const struct s3 *s,
         "AllAccessDisabled", "ExpiredToken",          "InvalidToken",       NULL,
     };
     int status = a->http.status;
-    const char *key = c->key ? c->key : "";
+    const char *key = c->key ? c->key : "", *date = http_answer_header(&a->http, "date");
 
     if (strcmp(t->code, "RequestTimeTooSkewed") == 0)
-        return say_skew(s, a, e);
+        return err_set(e, ERR_DENIED,
+                       "bucket %s refuses requests because this machine's clock is wrong: set it "
+                       "(the server's date is %s)",
+                       s->bucket, date ? date : "not given");
     if (status == 401 || status == 403 || one_of(t->code, denied))
         return say_denied(s, t, status, e);
     if (strcmp(t->code, "NoSuchBucket") == 0)

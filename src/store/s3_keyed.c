@@ -25,44 +25,24 @@ static void read_etag(const struct s3_answer *a, char out[static STORE_ETAG])
     snprintf(out, STORE_ETAG, "%.*s", (int)strcspn(etag, "\""), etag);
 }
 
-struct comparison {
-    const struct store_keyed_put *put;
-    uint64_t at;
-    bool same;
-};
-
-static int compare(void *context, const void *bytes, size_t n, struct err *e)
+static int hash(void *context, const void *bytes, size_t n, struct err *e)
 {
-    struct comparison *c = context;
-    const struct store_keyed_put *put = c->put;
-
-    if (!c->same || n > put->n - c->at) {
-        c->same = false;
-        return 0;
-    }
-    if (put->pull) {
-        AUTO_MEM char *ours = mem_zero(n, 1);
-        if (put->pull(put->context, c->at, ours, n, e) < 0)
-            return -1;
-        c->same = memcmp(ours, bytes, n) == 0;
-    } else {
-        c->same = memcmp((const char *)put->bytes + c->at, bytes, n) == 0;
-    }
-    c->at += n;
+    (void)e;
+    sha256_add(context, bytes, n);
     return 0;
 }
 
 /* When the answer to our first try was lost, the second one finds what the first one wrote. */
 static int was_ours(struct s3 *s, const char *key, const struct store_keyed_put *put, struct err *e)
 {
-    struct comparison c = {.put = put, .same = true};
+    AUTO(sha256) struct sha256 *sha = sha256_new();
     AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
     struct s3_call get = {
         .operation = "read",
         .method = "GET",
         .key = key,
-        .sink = compare,
-        .context = &c,
+        .sink = hash,
+        .context = sha,
         .sink_bytes = put->n,
     };
 
@@ -71,7 +51,10 @@ static int was_ours(struct s3 *s, const char *key, const struct store_keyed_put 
     if (result < 0)
         return answer.http.status == 404 ? 0 : -1;
     read_etag(&answer, put->etag_out);
-    return c.same && c.at == put->n;
+    struct sha256_digest there = sha256_take(sha);
+    struct sha256_digest ours =
+        put->digest ? *put->digest : sha256_of(put->n ? put->bytes : "", (size_t)put->n);
+    return sha256_equal(&there, &ours);
 }
 
 int s3_keyed_put(struct store *store, const struct store_keyed_put *put, struct err *e)
