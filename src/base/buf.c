@@ -18,12 +18,11 @@ void buf_clear(struct buf *b)
     buf_init(b, b->max);
 }
 
-/* Room for n more bytes and the NUL, or full. */
-static int reserve(struct buf *b, size_t n)
+char *buf_room_growing(struct buf *b, size_t n)
 {
     if (b->full || n > b->max - b->len) {
         b->full = true;
-        return -1;
+        return NULL;
     }
     size_t want = b->len + n + 1;
     if (want > b->cap) {
@@ -31,18 +30,7 @@ static int reserve(struct buf *b, size_t n)
         b->cap = cap < want ? want : cap;
         b->data = mem_grow(b->data, b->cap, 1);
     }
-    return 0;
-}
-
-int buf_add_growing(struct buf *b, const void *bytes, size_t n)
-{
-    if (reserve(b, n) < 0)
-        return -1;
-    if (n)
-        memcpy(b->data + b->len, bytes, n);
-    b->len += n;
-    b->data[b->len] = 0;
-    return 0;
+    return b->data + b->len;
 }
 
 int buf_puts(struct buf *b, const char *s)
@@ -59,7 +47,7 @@ int buf_printf(struct buf *b, const char *fmt, ...)
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n >= 0 && reserve(b, (size_t)n) == 0) {
+    if (n >= 0 && buf_room(b, (size_t)n)) {
         vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
         result = 0;

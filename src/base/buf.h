@@ -17,14 +17,24 @@ struct buf {
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_clear(struct buf *b);
 
-/* -1 (and full) when the maximum is reached; callers may check `full` once at the end. */
-int buf_add_growing(struct buf *b, const void *bytes, size_t n);
-static inline int buf_add(struct buf *b, const void *bytes, size_t n)
+/* Where the next n bytes and a NUL go, for callers that write them there and add n to len. NULL
+ * (and full) when the maximum is reached. */
+char *buf_room_growing(struct buf *b, size_t n);
+static inline char *buf_room(struct buf *b, size_t n)
 {
     if (b->full || n >= b->cap - b->len || n > b->max - b->len)
-        return buf_add_growing(b, bytes, n);
+        return buf_room_growing(b, n);
+    return b->data + b->len;
+}
+/* -1 (and full) when the maximum is reached; callers may check `full` once at the end. */
+static inline int buf_add(struct buf *b, const void *bytes, size_t n)
+{
+    char *at = buf_room(b, n);
+
+    if (!at)
+        return -1;
     if (n) /* bytes may be NULL otherwise */
-        memcpy(b->data + b->len, bytes, n);
+        memcpy(at, bytes, n);
     b->len += n;
     b->data[b->len] = 0;
     return 0;

@@ -151,9 +151,6 @@ bool field_is_none(const struct field *f, const void *record);
 bool field_is_shown(const struct field *f, const void *record);
 /* New reference. */
 json_t *field_json(const struct field *f, const void *record);
-/* Appends the member as JSON on one line. Fast for texts and whole numbers: a list of a million
- * items spends its time here. */
-void field_put_json(const struct field *f, const void *record, struct buf *out);
 /* The member as a table shows it; nothing for none. */
 void field_cell(const struct field *f, const void *record, struct buf *out);
 /* The type as documentation names it: "text", "dollars"; "one of a, b" for an enum is the

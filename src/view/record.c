@@ -93,27 +93,6 @@ json_t *record_encode(const struct record *r, const void *record)
     return out;
 }
 
-void record_put_json(const struct record *r, const void *record, struct buf *out)
-{
-    bool is_first = true;
-
-    if (r->is_bare) {
-        field_put_json(r->fields, record, out);
-        return;
-    }
-    for (size_t i = 0; i < r->n_fields; i++) {
-        const struct field *f = &r->fields[i];
-        if (!field_is_shown(f, record))
-            continue;
-        buf_add(out, is_first ? "{\"" : ", \"", is_first ? 2 : 3);
-        buf_add(out, f->name, strlen(f->name));
-        buf_add(out, "\": ", 3);
-        field_put_json(f, record, out);
-        is_first = false;
-    }
-    buf_puts(out, is_first ? "{}" : "}");
-}
-
 static json_t *choices_json(const struct field *f)
 {
     json_t *out = json_array();

@@ -49,8 +49,6 @@ void record_set_none(const struct record *r, void *record);
 
 /* New reference. */
 json_t *record_encode(const struct record *r, const void *record);
-/* Appends the same on one line. */
-void record_put_json(const struct record *r, const void *record, struct buf *out);
 
 /* The record's fields as documentation has them: an array of objects with name, type, required,
  * help, and unit, choices, preset where there are any, and local for files of this machine. New

@@ -4,10 +4,12 @@
 #include "view/table.h"
 
 #include <assert.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 #define CELL_MAX_BYTES 65536
 #define ITEM_MAX_BYTES ((size_t)1 << 30)
+#define PAGE_BYTES 32768
 
 static bool is_column(const struct writer *w, const struct field *f)
 {
@@ -44,7 +46,7 @@ void writer_init(struct writer *w,
                          .item = item,
                          .items_name = items_name,
                          .with_details = with_details};
-    buf_init(&w->line, ITEM_MAX_BYTES);
+    buf_init(&w->page, ITEM_MAX_BYTES);
     if (format == WRITER_TABLE && item)
         w->table = new_table(w, item);
 }
@@ -53,7 +55,10 @@ void writer_clear(struct writer *w)
 {
     table_free(w->table);
     w->table = NULL;
-    buf_clear(&w->line);
+    /* After an error, the items before it. */
+    fwrite(buf_str(&w->page), 1, w->page.len, w->out);
+    buf_clear(&w->page);
+    encoder_clear(&w->encoder);
 }
 
 /* ---- tables ---- */
@@ -149,35 +154,50 @@ static int print_csv(struct writer *w, const struct record *r, const void *recor
 
 /* ---- JSON ---- */
 
-/* What stands before the next item: one a line, in an array of their own or within the head. */
-static const char *next_item(struct writer *w)
+static int write_page(struct writer *w, struct err *e)
 {
-    bool is_first = !w->list_begun;
+    size_t n = w->page.len;
+
+    w->page.len = 0;
+    if (n > 0 && fwrite(w->page.data, 1, n, w->out) != n)
+        return err_set(e, ERR_IO, "write JSON: output failed");
+    return 0;
+}
+
+/* What stands before the next item: one a line, in an array of their own or within the head. */
+static void put_separator(struct writer *w)
+{
+    const char *text = w->list_begun ? ",\n    " : "[\n    ";
 
     w->list_begun = true;
-    return is_first ? (w->in_object ? "[\n    " : "[\n  ") : w->in_object ? ",\n    " : ",\n  ";
+    buf_add(&w->page, text, strlen(w->in_object ? ",\n    " : ",\n  "));
 }
 
 static int close_list(struct writer *w, struct err *e)
 {
     const char *end = !w->list_begun ? "[]" : w->in_object ? "\n  ]" : "\n]";
 
+    if (write_page(w, e) < 0)
+        return -1;
     return fputs(end, w->out) < 0 ? err_set(e, ERR_IO, "write JSON: output failed") : 0;
 }
 
+/* Items of a list are written a page at a time, but on a terminal one by one: they may be slow to
+ * come. */
 static int write_line(struct writer *w, const struct record *r, const void *record, struct err *e)
 {
     bool is_alone = w->format == WRITER_LINES;
 
-    w->line.len = 0;
-    buf_puts(&w->line, is_alone ? "" : next_item(w));
-    record_put_json(r, record, &w->line);
-    buf_puts(&w->line, is_alone ? "\n" : "");
-    if (w->line.full)
+    if (!is_alone)
+        put_separator(w);
+    if (w->encoder.record != r)
+        encoder_begin(&w->encoder, r);
+    encoder_put(&w->encoder, record, &w->page);
+    if (is_alone)
+        buf_add(&w->page, "\n", 1);
+    if (w->page.full)
         return err_set(e, ERR_NOFIT, "write JSON: an item is too large");
-    if (fwrite(w->line.data, 1, w->line.len, w->out) != w->line.len)
-        return err_set(e, ERR_IO, "write JSON: output failed");
-    return 0;
+    return is_alone || w->page.len >= PAGE_BYTES || __flbf(w->out) ? write_page(w, e) : 0;
 }
 
 /* A list as the next member of the head's object. */

@@ -7,7 +7,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "view/record.h"
+#include "view/encoder.h"
 
 /* WRITER_LINES: every record is one line of JSON, as it comes. */
 enum writer_format { WRITER_TABLE, WRITER_JSON, WRITER_CSV, WRITER_LINES };
@@ -25,7 +25,8 @@ struct writer {
     bool in_object, list_ended; /* JSON: of the head */
     bool list_begun;            /* JSON: the list has an item */
     size_t indent;              /* of a table; 0 unless set after writer_init */
-    struct buf line;            /* JSON of an item */
+    struct encoder encoder;
+    struct buf page; /* lines of JSON that are not written yet */
     struct table *table;
 };
 

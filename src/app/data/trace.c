@@ -12,6 +12,7 @@
 
 /* "@name:number": a name, a number of at most 20 digits, and the signs around them. */
 #define REF_MAX (LAKE_NAME_MAX + 24)
+#define REFS_BYTES (256 * REF_MAX)
 
 static const char *const kinds[] = {[LAKE_EDGE_CREATE] = "create", [LAKE_EDGE_JOB] = "job"};
 static const char *const directions[] = {
@@ -96,19 +97,28 @@ static int name_nodes(const struct lake_graph *g,
                       struct err *e)
 {
     struct data_node *nodes = arena_alloc(arena, g->n_nodes, sizeof *nodes);
-    char text[REF_MAX], digits[24];
+    char *at = NULL, *end = NULL, digits[24];
 
     for (size_t i = 0; nodes && i < g->n_nodes; i++) {
         const char *number = number_text(g->nodes[i].number, digits);
-        size_t n = strlen(g->nodes[i].set_name), n_digits = strlen(number);
+        size_t n = strlen(g->nodes[i].set_name);
+        size_t n_digits = (size_t)(digits + sizeof digits - number); /* with the NUL */
         assert(n <= LAKE_NAME_MAX);
-        text[0] = '@';
-        memcpy(text + 1, g->nodes[i].set_name, n);
-        text[n + 1] = ':';
-        memcpy(text + n + 2, number, n_digits);
-        nodes[i].ref = arena_dup_n(arena, text, n + 2 + n_digits);
-        if (!nodes[i].ref)
+        if (end - at < REF_MAX) { /* a million of them: many in one piece of memory */
+            at = arena_alloc(arena, 1, REFS_BYTES);
+            end = at ? at + REFS_BYTES : NULL;
+        }
+        if (!at)
             nodes = NULL;
+        else {
+            nodes[i].ref = at;
+            *at++ = '@';
+            memcpy(at, g->nodes[i].set_name, n);
+            at += n;
+            *at++ = ':';
+            memcpy(at, number, n_digits);
+            at += n_digits;
+        }
     }
     if (!nodes && g->n_nodes > 0)
         return err_set(e, ERR_NOFIT, "the graph is too large");

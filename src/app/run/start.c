@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
+#include "view/encoder.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -48,7 +49,7 @@ struct app_plan *app_run_plan(struct app *app,
     AUTO_CLEAR(buf) struct buf key;
 
     buf_init(&key, KEY_MAX_BYTES);
-    record_put_json(&plan_record, q, &key);
+    encoder_put_one(&plan_record, q, &key);
     p = app_take(app, buf_str(&key));
     *is_solved_out = p != NULL;
     if (p)
@@ -86,7 +87,7 @@ const struct app_plan_report *app_run_report(struct app *app,
     if ((p->answer.status != PLAN_INFEASIBLE && app_plan_ask_singles(p, e) < 0) ||
         app_plan_report(p, a, report, e) < 0)
         return NULL;
-    record_put_json(&plan_record, &p->request, &key);
+    encoder_put_one(&plan_record, &p->request, &key);
     app_leave(app, buf_str(&key), TAKE(plan), release_plan);
     return report;
 }

@@ -83,14 +83,15 @@ static int read_edges(struct loading *g, size_t piece, struct db *d, struct err 
 
     while ((got = db_step(q, e)) == 1) {
         int64_t child = db_int(q, 0), parent = db_int(q, 1);
+        bool of_job = db_int(q, 2) == LAKE_EDGE_JOB;
         if (!is_id(parent, g->range.top) || parent >= child)
             continue;
         out->items = mem_room(out->items, out->n, &out->cap, sizeof *out->items);
         out->items[out->n++] = (struct raw_edge){
             .child = (uint32_t)child,
-            .link = {.job = db_int(q, 3),
+            .link = {.job = of_job ? db_int(q, 3) : 0,
                      .parent = (uint32_t)parent,
-                     .kind = db_int(q, 2) == LAKE_EDGE_JOB ? LAKE_EDGE_JOB : LAKE_EDGE_CREATE},
+                     .kind = of_job ? LAKE_EDGE_JOB : LAKE_EDGE_CREATE},
         };
     }
     return got;

@@ -217,12 +217,41 @@ static void test_line(void)
                                 .wait_s = (double)NAN,
                                 .tags = {tags, 1}};
         buf_init(&line, 1 << 20);
-        record_put_json(&record, &t, &line);
+        encoder_put_one(&record, &t, &line);
         AUTO_JSON json_t *read = json_loads(buf_str(&line), 0, NULL);
         AUTO_JSON json_t *wanted = record_encode(&record, &t);
         CHECK(read && json_equal(read, wanted) && !strchr(buf_str(&line), '\n'), "%s",
               buf_str(&line));
     }
+}
+
+/* Texts of all lengths up to a few words, plain and with a quote as their last byte, in one growing
+ * buffer; and one that is too small. */
+static void test_line_lengths(void)
+{
+    AUTO_CLEAR(encoder) struct encoder x = {0};
+    AUTO_CLEAR(buf) struct buf all, small;
+    char text[300];
+    bool good = true;
+
+    buf_init(&all, 1 << 24);
+    buf_init(&small, 600);
+    encoder_begin(&x, &record);
+    for (size_t n = 0; n < 2 * sizeof text; n++) {
+        size_t len = n / 2, before = all.len;
+        memset(text, 'x', sizeof text);
+        text[len] = 0;
+        if (n % 2 && len)
+            text[len - 1] = '"';
+        const struct thing t = {.text = text, .n = (int64_t)n, .wait_s = (double)NAN};
+        encoder_put(&x, &t, &all);
+        encoder_put(&x, &t, &small);
+        AUTO_JSON json_t *read = json_loads(buf_str(&all) + before, 0, NULL);
+        AUTO_JSON json_t *wanted = record_encode(&record, &t);
+        good = good && read && json_equal(read, wanted);
+    }
+    CHECK(good && !all.full, "lines with texts of all lengths");
+    CHECK(small.full && small.len <= 600, "a buffer that is too small is full");
 }
 
 struct total {
@@ -360,6 +389,7 @@ int main(void)
     test_text();
     test_writer();
     test_line();
+    test_line_lengths();
     test_head();
     test_local();
     ids();
