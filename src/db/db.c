@@ -134,6 +134,14 @@ void db_rollback(struct db *d)
     d->transaction = DB_TRANSACTION_NONE;
 }
 
+int db_end(struct db *d, int result, struct err *e)
+{
+    if (result >= 0)
+        return db_commit(d, e);
+    db_rollback(d);
+    return -1;
+}
+
 int db_exec(struct db *d, const char *sql, struct err *e)
 {
     return db_allowed(d, sql, e) < 0 ? -1 : exec(d, sql, e);

@@ -46,6 +46,8 @@ int db_begin(struct db *d, struct err *e);
 int db_commit(struct db *d, struct err *e);
 /* Undoes a transaction; without one it does nothing. */
 void db_rollback(struct db *d);
+/* db_commit, or db_rollback when result, that of the work in it, is negative: 0 or -1. */
+int db_end(struct db *d, int result, struct err *e);
 /* A consistent view over several queries, ended by db_commit or db_rollback. */
 int db_begin_read(struct db *d, struct err *e);
 
@@ -118,18 +120,15 @@ const void *db_bytes(struct db_query *q, int column, size_t *n_out);
 bool db_is_null(struct db_query *q, int column);
 
 /* Many rows for one table, written by few statements: `into` is "INSERT INTO t (a, b)", `after`
- * what follows the values, or "". Values are copied, and come in the order of the columns;
- * db_rows_next ends each row. Rows may be written any time until db_rows_flush, which writes the
- * last. */
+ * what follows the values, or "". db_rows_add(rows, e, DB_INT(id), DB_TEXT(name)) adds one, with
+ * the values in the order of the columns, which are copied. Rows may be written any time until
+ * db_rows_flush, which writes the last. */
 struct db_rows;
 struct db_rows *db_rows_new(struct db *d, const char *into, size_t columns, const char *after);
 void db_rows_free(struct db_rows *r);
 AUTO_DEFINE(db_rows)
-void db_rows_int(struct db_rows *r, int64_t v);
-void db_rows_text(struct db_rows *r, const char *s);
-void db_rows_bytes(struct db_rows *r, const void *bytes, size_t n);
-void db_rows_null(struct db_rows *r);
-int db_rows_next(struct db_rows *r, struct err *e);
+#define db_rows_add(r, e, ...) db_rows_add_values((r), DB_VALUES(__VA_ARGS__), (e))
+int db_rows_add_values(struct db_rows *r, const struct db_value *values, struct err *e);
 int db_rows_flush(struct db_rows *r, struct err *e);
 /* Of those written so far none was left out by `after`. */
 bool db_rows_all_changed(const struct db_rows *r);

@@ -53,11 +53,10 @@ static int apply(struct db *d, const struct db_migration *m, int known, struct e
 
     if (db_begin(d, e) < 0)
         return -1;
-    if (find_newest(d, known, &newest, e) < 0 || (newest < m->number && take_step(d, m, e) < 0)) {
-        db_rollback(d);
-        return -1;
-    }
-    return db_commit(d, e);
+    int result = find_newest(d, known, &newest, e);
+    if (result == 0 && newest < m->number)
+        result = take_step(d, m, e);
+    return db_end(d, result, e);
 }
 
 static int count(const struct db_migration *migrations)

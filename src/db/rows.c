@@ -15,9 +15,8 @@
 
 /* A value whose text or bytes lie in db_rows.copies. */
 struct cell {
-    enum db_type type;
-    int64_t integer;
-    size_t at, n;
+    struct db_value value;
+    size_t at; /* in copies, which move */
 };
 
 struct db_rows {
@@ -54,45 +53,34 @@ void db_rows_free(struct db_rows *r)
     free(r);
 }
 
-static struct cell *next_cell(struct db_rows *r)
+/* Where the copy begins. */
+static size_t copy(struct db_rows *r, const void *bytes, size_t n)
 {
-    assert(r->n_cells < GROUP * r->columns);
-    r->cells = mem_room(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
-    return &r->cells[r->n_cells++];
-}
-
-void db_rows_int(struct db_rows *r, int64_t v)
-{
-    *next_cell(r) = (struct cell){.type = DB_TYPE_INT, .integer = v};
-}
-
-static void copy(struct db_rows *r, enum db_type type, const void *bytes, size_t n)
-{
-    size_t end = r->copies_len + n + 1; /* a text's NUL */
+    size_t at = r->copies_len, end = at + n + 1; /* a text's NUL */
 
     if (end > r->copies_cap) {
         r->copies_cap = 2 * end;
         r->copies = mem_grow(r->copies, r->copies_cap, 1);
     }
-    memcpy(r->copies + r->copies_len, bytes, n);
+    if (n) /* bytes may be NULL otherwise */
+        memcpy(r->copies + at, bytes, n);
     r->copies[end - 1] = 0;
-    *next_cell(r) = (struct cell){.type = type, .at = r->copies_len, .n = n};
     r->copies_len = end;
+    return at;
 }
 
-void db_rows_text(struct db_rows *r, const char *s)
+static void add_cell(struct db_rows *r, struct db_value v)
 {
-    copy(r, DB_TYPE_TEXT, s, strlen(s));
-}
+    size_t at = 0;
 
-void db_rows_bytes(struct db_rows *r, const void *bytes, size_t n)
-{
-    copy(r, DB_TYPE_BYTES, bytes, n);
-}
-
-void db_rows_null(struct db_rows *r)
-{
-    *next_cell(r) = (struct cell){.type = DB_TYPE_NULL};
+    if (v.type == DB_TYPE_TEXT && !v.as.text)
+        v = DB_NULL;
+    else if (v.type == DB_TYPE_TEXT)
+        at = copy(r, v.as.text, strlen(v.as.text));
+    else if (v.type == DB_TYPE_BYTES)
+        at = copy(r, v.as.bytes.data, v.as.bytes.n);
+    r->cells = mem_room(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
+    r->cells[r->n_cells++] = (struct cell){v, at};
 }
 
 /* INTO VALUES ($1, $2), ($3, $4) AFTER */
@@ -115,19 +103,11 @@ static char *write_sql(const struct db_rows *r, size_t rows)
 
 static struct db_value value_of(const struct db_rows *r, const struct cell *c)
 {
-    switch (c->type) {
-    case DB_TYPE_INT:
-        return DB_INT(c->integer);
-    case DB_TYPE_TEXT:
+    if (c->value.type == DB_TYPE_TEXT)
         return DB_TEXT(r->copies + c->at);
-    case DB_TYPE_BYTES:
-        return DB_BYTES(r->copies + c->at, c->n);
-    case DB_TYPE_REAL:
-    case DB_TYPE_NULL:
-    case DB_TYPE_END:
-        break;
-    }
-    return DB_NULL;
+    if (c->value.type == DB_TYPE_BYTES)
+        return DB_BYTES(r->copies + c->at, c->value.as.bytes.n);
+    return c->value;
 }
 
 static int write_rows(struct db_rows *r, char **sql, size_t first_row, size_t rows, struct err *e)
@@ -146,9 +126,13 @@ static int write_rows(struct db_rows *r, char **sql, size_t first_row, size_t ro
     return 0;
 }
 
-int db_rows_next(struct db_rows *r, struct err *e)
+int db_rows_add_values(struct db_rows *r, const struct db_value *values, struct err *e)
 {
-    assert(r->n_cells > 0 && r->n_cells % r->columns == 0);
+    for (size_t i = 0; i < r->columns; i++) {
+        assert(values[i].type != DB_TYPE_END);
+        add_cell(r, values[i]);
+    }
+    assert(values[r->columns].type == DB_TYPE_END);
     if (r->n_cells < GROUP * r->columns)
         return 0;
     if (write_rows(r, &r->sql_group, 0, GROUP, e) < 0)

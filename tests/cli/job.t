@@ -98,7 +98,7 @@ fails 5 'no host of lab has 8 CPUs' job submit --on lab --cpus 8 -- true
 fails 5 'no host of lab has 1 CPUs and 16384 MB' job submit --on lab --memory 16GB -- true
 fails 2 'did you mean lab?' job submit --on labs -- true
 fails 3 'there is no set @none' job submit --input @none -- true
-fails 2 'is no name of a set' job submit --output a/b -- true
+fails 2 'is not a name for a set' job submit --output a/b -- true
 fails 3 'there is no directory' job submit --code missing -- true
 run job ls --json
 is "$(json d <<<"$out")" '[]' 'nothing of it was submitted'
@@ -444,7 +444,7 @@ run job ls --sort state --json --all
 is "$(json "[j['state'] for j in d][0], [j['state'] for j in d][-1]" <<<"$out")" 'finished killed' 'by state'
 run job ls --all
 check 'lines fit 100 columns' python3 -c 'import sys; sys.exit(any(len(x) > 100 for x in sys.argv[1].split("\n")))' "$out"
-fails 2 '"runing" is no state' job ls --state runing
+fails 2 '"runing" is not a state' job ls --state runing
 fails 2 '--sort' job ls --sort size
 fails 2 'exclude each other' job ls --all --limit 3
 fails 2 'a whole number' job ls --limit 1.5

@@ -62,7 +62,7 @@ is "$(cat whole/data/train.json)" "$("$TRADEWIND" cat '/data/train.json#2')" \
     "a file as a whole is its latest version for get"
 is "$("$TRADEWIND" cat '/data/train.json#*')" "$("$TRADEWIND" cat '/data/train.json#2')" "and for cat"
 fails 2 "is not one file" cat /data/
-fails 2 "is no reference" ls data
+fails 2 "is not a reference" ls data
 fails 3 "there is no job 7" ls job:7
 
 # ---- literal names win over suffixes
@@ -126,7 +126,7 @@ is "$("$TRADEWIND" ls --json /top | json '[k for k in ("owner", "group", "mode")
 run chown : /top
 is "$("$TRADEWIND" ls -l --json /top | json 'd[0]["group"]')" None "no group"
 run chown ann:vision /top
-fails 2 "is no mode" chmod 999 /top
+fails 2 "is not a mode" chmod 999 /top
 fails 3 "there is no" chmod 600 /nope
 fails 2 "no owner" chown '' /top
 

@@ -48,8 +48,8 @@ finds "" "removed" golden
 fails 3 'has no key "golden"' untag /data/train.json golden
 fails 2 'an operand is missing' untag /data/train.json
 fails 3 '/data/trian.json' tag /data/trian.json k=v
-fails 2 'is no key' tag /data/train.json '5=v'
-fails 2 'size is kept by the lake itself' tag /data/train.json size=5
+fails 2 'is not a key' tag /data/train.json '5=v'
+fails 2 'size is set by the lake itself' tag /data/train.json size=5
 fails 2 'not UTF-8' tag /data/train.json k=$'\xff'
 run tag /data/ batch=7
 finds "/data/train.json#2 /data/odd name%231.txt#1" "a directory: each file" batch=7
@@ -131,7 +131,7 @@ fails 2 'only one of --max, --min and --sort' find --max a --min b
 fails 2 '--reverse goes with --sort' find --reverse
 fails 2 '--limit 0: must be at least 1' find --limit 0
 fails 2 'has no greatest or least' find --max creator
-fails 2 'is no key' find --sort 'a;b'
+fails 2 'is not a key' find --sort 'a;b'
 fails 2 'repeats too much' find 'model~((a{99}){99}){99}'
 fails 2 'longer than 256 bytes' find "model~$(printf '%0300d' 0)"
 

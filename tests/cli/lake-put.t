@@ -171,7 +171,7 @@ check "and session put" "$TRADEWIND" session put "$session" marked '/mark/s%3a%4
 run put marked /mark/ --set @Q
 contains "$out" "@Q:1" "--set takes the name of a set with its '@', too"
 is "$("$TRADEWIND" session begin /mark/q --set @Q --json | json 'd["set"]')" Q "in session begin as well"
-fails 2 "is no name of a set" put marked /mark/ --set @@Q
+fails 2 "is not a name for a set" put marked /mark/ --set @@Q
 fails 2 "has no name" get /mark/ ''
 mkdir odd
 echo x >odd/$'a\tb'

@@ -85,7 +85,7 @@ before=$("$TRADEWIND" set ls --all --json)
 fails 3 "/dat/ta" set create A @A /dat/ta
 fails 3 "@Z" set create A @A @Z
 fails 3 "no version 9" set create A @A:9
-fails 2 "no name of a set" set create a/b /data/
+fails 2 "is not a name for a set" set create a/b /data/
 fails 2 "REF" set create A
 fails 3 "job" set create A job:1
 is "$("$TRADEWIND" set ls --all --json)" "$before" "nothing came of these"
@@ -95,7 +95,7 @@ run set show @A:2
 is "$(head -n 1 <<<"$out")" "@A:2: 3 files, 7 B" "show for people"
 contains "$out" "from @A:1" "what it came from"
 check "each file with version and size" grep -qE '^ +#1 +3 B +/new/file$' <<<"$out"
-fails 2 "is no set" set show /data/
+fails 2 "is not a set" set show /data/
 run set ls
 lacks "$out" "rw-rw-rw-" "ls without permissions"
 check "ls: the latest of each" grep -qE '^@A:3 +4 +11 B +20[0-9-]+T' <<<"$out"
@@ -140,7 +140,7 @@ is "$("$TRADEWIND" set diff @B @M:2 --json | json 'd')" \
 is "$("$TRADEWIND" set diff /data/@A:1 /data/@A:3)" "+ /data/test.json #1" "of a directory"
 is "$("$TRADEWIND" set diff @A @A --json)" "[]" "nothing"
 contains "$("$TRADEWIND" set diff @A @A)" "same files" "in words"
-fails 2 "is no set" set diff @A /data/
+fails 2 "is not a set" set diff @A /data/
 
 # ---- 7: aliases
 run alias
@@ -161,7 +161,7 @@ fails 3 "old.one" alias --remove @A:old.one
 fails 3 "old.one" set show @A:old.one
 fails 2 "number" alias @A:1 7
 fails 2 "alias takes" alias @A:1
-fails 2 "no set version" alias /data/ x
+fails 2 "is not a set version" alias /data/ x
 is "$("$TRADEWIND" alias | tail -n 1 | xargs)" "@A:prod @A:2" "the other stays"
 
 # ---- updates of one set at a time lose nothing

@@ -144,7 +144,7 @@ fails 2 "choose one" trace --json --dot
 fails 2 "set version to start from" trace --back
 fails 2 "--hops 0: must be from 1" trace @raw --hops 0
 fails 2 "whole number" trace @raw --hops 1.5
-fails 2 "trace of a set version" trace /
+fails 2 "trace a set version" trace /
 printf 9 | "$TRADEWIND" put - /nowhere >/dev/null
 fails 3 "no set holds /nowhere#1" trace /nowhere
 

@@ -210,7 +210,7 @@ static int check_records(struct fsck *f, struct err *e)
         if (each_row(f, rules[i].sql, rules[i].say, e) < 0)
             return -1;
     }
-    if (entries_each_held(f->l, check_held, say_damaged, f, e) < 0 ||
+    if (entries_each_held(f->l, NULL, check_held, say_damaged, f, e) < 0 ||
         need_pinned(f->l, &f->need, e) < 0)
         return -1;
     return each_row(f,

@@ -13,30 +13,12 @@
 /* A pack is written anew when less than half of it is needed, unless it is small. */
 #define REPACK_FROM_BYTES ((uint64_t)1 << 20)
 
-struct names {
-    char **items;
-    size_t n, cap;
-};
-
-static void names_clear(struct names *n)
-{
-    for (size_t i = 0; i < n->n; i++)
-        free(n->items[i]);
-    free(n->items);
-}
-
-static void names_add(struct names *n, const char *name)
-{
-    n->items = mem_room(n->items, n->n, &n->cap, sizeof *n->items);
-    n->items[n->n++] = mem_dup(name);
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool names_has(const struct names *n, const char *name)
+static bool names_has(const struct lake_names *n, const char *name)
 {
     return n->n && bsearch(&name, n->items, n->n, sizeof *n->items, by_name);
 }
@@ -55,10 +37,10 @@ struct gc {
     struct need need;
     struct bits among;           /* ids of contents that may go, when only some may */
     struct bits going;           /* ids of contents that go */
-    struct names emptied;        /* blobs that held nothing else, sorted */
+    struct lake_names emptied;   /* blobs that held nothing else, sorted */
     struct removable *removable; /* blobs without content that anyone knows of */
     size_t n_removable, cap_removable;
-    struct names sparse; /* packs to be written anew */
+    struct lake_names sparse; /* packs to be written anew */
 };
 
 static void gc_clear(struct gc *g)
@@ -66,8 +48,8 @@ static void gc_clear(struct gc *g)
     need_clear(&g->need);
     bits_clear(&g->among);
     bits_clear(&g->going);
-    names_clear(&g->emptied);
-    names_clear(&g->sparse);
+    lake_names_clear(&g->emptied);
+    lake_names_clear(&g->sparse);
     for (size_t i = 0; i < g->n_removable; i++)
         free(g->removable[i].name);
     free(g->removable);
@@ -83,15 +65,13 @@ static bool goes(const struct gc *g, int64_t object)
 
 static int tell_version(struct gc *g, struct db_query *q, struct err *e)
 {
-    uint64_t size = (uint64_t)db_int(q, 3);
-
     g->summary->versions++;
     if (db_int(q, 4) == db_int(q, 5) && !db_int(q, 6))
         g->summary->latest_versions++;
     if (!g->visit)
         return 0;
     AUTO_MEM char *ref = lake_file_ref(db_text(q, 1), db_int(q, 2));
-    return g->visit(g->context, ref, size, e);
+    return g->visit(g->context, ref, (uint64_t)db_int(q, 3), e);
 }
 
 /* Versions whose content is there and no longer needed. */
@@ -129,19 +109,15 @@ static int choose_contents(struct gc *g, struct err *e)
     return row;
 }
 
-static int run_on_object(struct lake *l, const char *sql, int64_t id, struct err *e)
-{
-    return db_run(l->db, e, sql, DB_INT(id));
-}
-
 static int drop_content(struct gc *g, int64_t id, struct err *e)
 {
     /* Sets still hold what is released, and fsck is to know why it is gone. */
     if (g->options->n_release &&
-        run_on_object(g->l, "INSERT INTO released (object) VALUES ($1) ON CONFLICT DO NOTHING", id,
-                      e) < 0)
+        db_run(g->l->db, e, "INSERT INTO released (object) VALUES ($1) ON CONFLICT DO NOTHING",
+               DB_INT(id)) < 0)
         return -1;
-    return run_on_object(g->l, "UPDATE object SET blob = NULL, at = NULL WHERE id = $1", id, e);
+    return db_run(g->l->db, e, "UPDATE object SET blob = NULL, at = NULL WHERE id = $1",
+                  DB_INT(id));
 }
 
 static int drop_contents(struct gc *g, struct err *e)
@@ -151,11 +127,6 @@ static int drop_contents(struct gc *g, struct err *e)
             return -1;
     }
     return 0;
-}
-
-static int run_for_project(struct lake *l, const char *sql, struct err *e)
-{
-    return db_run(l->db, e, sql, DB_INT(l->project));
 }
 
 static int drop_empty_blobs(struct gc *g, struct err *e)
@@ -168,7 +139,7 @@ static int drop_empty_blobs(struct gc *g, struct err *e)
     int row;
 
     while ((row = db_step(q, e)) == 1)
-        names_add(&g->emptied, db_text(q, 0));
+        lake_names_add(&g->emptied, db_text(q, 0));
     if (g->emptied.n)
         qsort(g->emptied.items, g->emptied.n, sizeof *g->emptied.items, by_name);
     return row;
@@ -177,16 +148,16 @@ static int drop_empty_blobs(struct gc *g, struct err *e)
 /* Rows that nothing mentions any more. */
 static int drop_rows(struct gc *g, struct err *e)
 {
-    if (run_for_project(g->l,
-                        "DELETE FROM object WHERE project = $1 AND blob IS NULL AND NOT EXISTS"
-                        " (SELECT 1 FROM version WHERE version.object = object.id)",
-                        e) < 0)
+    if (db_run(g->l->db, e,
+               "DELETE FROM object WHERE project = $1 AND blob IS NULL AND NOT EXISTS"
+               " (SELECT 1 FROM version WHERE version.object = object.id)",
+               DB_INT(g->l->project)) < 0)
         return -1;
-    return run_for_project(g->l,
-                           "DELETE FROM source WHERE NOT EXISTS (SELECT 1 FROM object WHERE"
-                           " object.project = $1 AND object.sha256 = source.sha256"
-                           " AND object.blob IS NOT NULL)",
-                           e);
+    return db_run(g->l->db, e,
+                  "DELETE FROM source WHERE NOT EXISTS (SELECT 1 FROM object WHERE"
+                  " object.project = $1 AND object.sha256 = source.sha256"
+                  " AND object.blob IS NOT NULL)",
+                  DB_INT(g->l->project));
 }
 
 static int find_need(struct gc *g, struct err *e)
@@ -233,19 +204,11 @@ static int look_only(struct gc *g, struct err *e)
     return result;
 }
 
-static int look_and_remove(struct gc *g, struct err *e)
-{
-    if (db_begin(g->l->db, e) < 0)
-        return -1;
-    if (look_and_drop(g, e) == 0 && db_commit(g->l->db, e) == 0)
-        return 0;
-    db_rollback(g->l->db);
-    return -1;
-}
-
 static int in_database(struct gc *g, struct err *e)
 {
-    return g->options->remove ? look_and_remove(g, e) : look_only(g, e);
+    if (!g->options->remove)
+        return look_only(g, e);
+    return db_begin(g->l->db, e) < 0 ? -1 : db_end(g->l->db, look_and_drop(g, e), e);
 }
 
 /* ---- the store's side ---- */
@@ -268,7 +231,7 @@ static int consider(void *context, const struct store_blob *blob, struct err *e)
         return -1;
     if (state.known) {
         if (state.is_pack && blob->size >= REPACK_FROM_BYTES && state.live_bytes < blob->size / 2)
-            names_add(&g->sparse, blob->name);
+            lake_names_add(&g->sparse, blob->name);
         return 0;
     }
     int pending = blob->session ? session_is_pending(g->l, blob->session, e) : 0;
@@ -308,7 +271,7 @@ static int remove_blobs(struct gc *g, struct store *s, struct err *e)
         if (!tell_progress(g, i, g->n_removable))
             return err_set(e, ERR_RETRY, "interrupted; `gc --yes` again goes on");
         if (!g->options->remove ||
-            store_delete(s, g->l->area, blob, repack_unknown, g->l, &why) == 0)
+            store_delete(s, g->l->area, blob, object_blob_unused, g->l, &why) == 0)
             count(g, blob);
         else if (why.kind == ERR_RETRY)
             g->summary->busy++;
@@ -347,13 +310,12 @@ int lake_gc(struct lake *l,
             struct lake_gc_summary *summary,
             struct err *e)
 {
+    AUTO_CLEAR(gc)
     struct gc g = {
         .l = l, .options = options, .visit = visit, .context = context, .summary = summary};
 
     *summary = (struct lake_gc_summary){0};
     if (!l->admin)
         return err_set(e, ERR_DENIED, "gc is for the project's admin");
-    int result = collect(&g, e);
-    gc_clear(&g);
-    return result;
+    return collect(&g, e);
 }

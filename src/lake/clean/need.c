@@ -21,26 +21,19 @@ static int hold(void *context, const struct lake_entry *entry, struct err *e)
 
 int need_pinned(struct lake *l, struct need *n, struct err *e)
 {
-    AUTO_RESET struct db_query *q =
-        db_query(l->db, e, "SELECT item FROM pin WHERE project = $1 AND kind = $2",
-                 DB_INT(l->project), DB_INT(LAKE_ITEM_FILE));
-    int row;
-
-    while ((row = db_step(q, e)) == 1)
-        bits_add(&n->versions, db_int(q, 0));
-    return row;
+    return bits_add_rows(&n->versions,
+                         db_query(l->db, e, "SELECT item FROM pin WHERE project = $1 AND kind = $2",
+                                  DB_INT(l->project), DB_INT(LAKE_ITEM_FILE)),
+                         e);
 }
 
 static int hold_latest(struct lake *l, struct need *n, struct err *e)
 {
-    AUTO_RESET struct db_query *q =
+    return bits_add_rows(
+        &n->versions,
         db_query(l->db, e, "SELECT latest_version FROM file WHERE project = $1 AND removed = 0",
-                 DB_INT(l->project));
-    int row;
-
-    while ((row = db_step(q, e)) == 1)
-        bits_add(&n->versions, db_int(q, 0));
-    return row;
+                 DB_INT(l->project)),
+        e);
 }
 
 static int contents_of_versions(struct lake *l, struct need *n, struct err *e)
@@ -58,17 +51,13 @@ static int contents_of_versions(struct lake *l, struct need *n, struct err *e)
 
 static int contents_of_sessions(struct lake *l, struct need *n, struct err *e)
 {
-    AUTO_RESET struct db_query *q =
-        db_query(l->db, e,
-                 "SELECT f.object FROM session s JOIN session_file f"
-                 " ON f.session = s.id WHERE s.project = $1 AND s.state = $2"
-                 " AND f.object IS NOT NULL",
-                 DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING));
-    int row;
-
-    while ((row = db_step(q, e)) == 1)
-        bits_add(&n->objects, db_int(q, 0));
-    return row;
+    return bits_add_rows(&n->objects,
+                         db_query(l->db, e,
+                                  "SELECT f.object FROM session s JOIN session_file f"
+                                  " ON f.session = s.id WHERE s.project = $1 AND s.state = $2"
+                                  " AND f.object IS NOT NULL",
+                                  DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING)),
+                         e);
 }
 
 int need_find(
@@ -76,10 +65,9 @@ int need_find(
 {
     *out = (struct need){0};
     /* A list that cannot be read may need anything: nothing is known to be free then. */
-    int held = except ? entries_each_held_without(l, except, hold, out, e)
-                      : entries_each_held(l, hold, NULL, out, e);
-    if (held < 0 || need_pinned(l, out, e) < 0 || (keep_latest && hold_latest(l, out, e) < 0) ||
-        contents_of_versions(l, out, e) < 0 || contents_of_sessions(l, out, e) < 0) {
+    if (entries_each_held(l, except, hold, NULL, out, e) < 0 || need_pinned(l, out, e) < 0 ||
+        (keep_latest && hold_latest(l, out, e) < 0) || contents_of_versions(l, out, e) < 0 ||
+        contents_of_sessions(l, out, e) < 0) {
         need_clear(out);
         return -1;
     }

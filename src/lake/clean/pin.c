@@ -13,17 +13,11 @@ struct pinned {
 
 static int pinned_item(const struct lake_ref *ref, struct pinned *out, struct err *e)
 {
-    if (ref->kind == LAKE_REF_FILE) {
-        *out = (struct pinned){LAKE_ITEM_FILE, ref->version};
+    if (ref_item(ref, &out->kind, &out->item) &&
+        (out->kind == LAKE_ITEM_FILE || out->kind == LAKE_ITEM_SET))
         return 0;
-    }
-    if (ref->kind == LAKE_REF_SET && strcmp(ref->path, "/") == 0) {
-        *out = (struct pinned){LAKE_ITEM_SET, ref->set_version};
-        return 0;
-    }
-    AUTO_MEM char *text = lake_ref_text(ref);
-    return err_set(e, ERR_USAGE,
-                   "%s: pins hold a file version (/p#2) or a whole set version (@S:1)", text);
+    return ref_refuse(ref, "cannot be pinned; pin a file version (/p#2) or a set version (@S:1)",
+                      e);
 }
 
 /* One statement on ($1 project, $2 kind, $3 item). */
@@ -86,7 +80,7 @@ static int visit_pins(const struct pin_walk *w,
     int row;
 
     while ((row = db_step(q, e)) == 1) {
-        if (!lake_may(w->l, db_text(q, 3), db_text(q, 4), (unsigned)db_int(q, 5), w->access))
+        if (!lake_row_may(w->l, q, 3, w->access))
             continue;
         const struct pinned p = {kind, db_int(q, 2)};
         AUTO_MEM char *ref = kind == LAKE_ITEM_FILE ? lake_file_ref(db_text(q, 0), db_int(q, 1))
@@ -94,7 +88,6 @@ static int visit_pins(const struct pin_walk *w,
         if (w->visit(w->context, ref, &p, e) < 0)
             break;
     }
-    db_reset(q);
     return row == 0 ? 0 : -1;
 }
 
@@ -169,17 +162,13 @@ static int unpin_text(struct lake *l, const char *text, struct err *e)
 static int act_on_all(
     struct lake *l, const char *const *refs, size_t n, pin_act *act, struct err *e)
 {
-    int result = db_begin(l->db, e);
+    int result = 0;
 
-    if (result < 0)
+    if (db_begin(l->db, e) < 0)
         return -1;
     for (size_t i = 0; i < n && result == 0; i++)
         result = act(l, refs[i], e);
-    if (result == 0)
-        result = db_commit(l->db, e);
-    if (result < 0)
-        db_rollback(l->db);
-    return result;
+    return db_end(l->db, result, e);
 }
 
 int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e)

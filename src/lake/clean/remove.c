@@ -13,10 +13,7 @@
 struct removal {
     struct lake *l;
     const struct lake_remove_options *options;
-    struct going {
-        struct lake_ref ref;
-        bool whole; /* all versions of the file */
-    } * going;
+    struct lake_ref *refs; /* whole: all versions of the file */
     size_t n;
     uint64_t removed;
 };
@@ -24,36 +21,32 @@ struct removal {
 static void removal_clear(struct removal *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        lake_ref_clear(&r->going[i].ref);
-    free(r->going);
+        lake_ref_clear(&r->refs[i]);
+    free(r->refs);
 }
 
 /* ---- what jobs used ---- */
-
-static int used_by_job(const char *path, int64_t number, struct err *e)
-{
-    AUTO_MEM char *ref = lake_file_ref(path, number);
-
-    return err_set(e, ERR_USAGE,
-                   "%.200s was used by a job, which could not be repeated without it: --replayable "
-                   "removes it all the same",
-                   ref);
-}
 
 /* A version that a job's set holds, of a path that goes: is it among those that are still there? */
 static int check_held(void *context, size_t i, const struct lake_entry *entry, struct err *e)
 {
     struct removal *r = context;
-    const struct going *g = &r->going[i];
+    const struct lake_ref *ref = &r->refs[i];
 
-    if (g->ref.kind != LAKE_REF_TREE && !g->whole && entry->version != g->ref.version)
+    if (!ref->whole && entry->version != ref->version)
         return 0;
     int64_t removed = 1;
     if (db_get_int(r->l->db, e, &removed,
                    "SELECT removed FROM version WHERE id = $1 AND project = $2",
                    DB_INT(entry->version), DB_INT(r->l->project)) < 0)
         return -1;
-    return !removed ? used_by_job(entry->path, entry->number, e) : 0;
+    if (removed)
+        return 0;
+    AUTO_MEM char *used = lake_file_ref(entry->path, entry->number);
+    return err_set(e, ERR_USAGE,
+                   "%.200s was used by a job, which could not be repeated without it: --replayable "
+                   "removes it all the same",
+                   used);
 }
 
 /* Nothing goes that a job needs; asked once for all. */
@@ -64,7 +57,7 @@ static int check_unneeded(struct removal *r, struct err *e)
     if (r->options->replayable)
         return 0;
     for (size_t i = 0; i < r->n; i++) {
-        const struct lake_ref *ref = &r->going[i].ref;
+        const struct lake_ref *ref = &r->refs[i];
         paths[i] = ref->kind == LAKE_REF_SET || ref->kind == LAKE_REF_JOB ? NULL : ref->path;
     }
     return entries_each_used(r->l, paths, r->n, check_held, r, e);
@@ -72,11 +65,10 @@ static int check_unneeded(struct removal *r, struct err *e)
 
 /* ---- files ---- */
 
-/* Runs an update whose parameters are the project and up to two more; counts what it touched. */
-static int run_counted(
-    struct removal *r, const char *sql, int64_t a, const int64_t *b, struct err *e)
+/* Runs an update whose parameters are the project and two ids; counts what it touched. */
+static int run_counted(struct removal *r, const char *sql, int64_t a, int64_t b, struct err *e)
 {
-    if (db_run(r->l->db, e, sql, DB_INT(r->l->project), DB_INT(a), b ? DB_INT(*b) : DB_NULL) < 0)
+    if (db_run(r->l->db, e, sql, DB_INT(r->l->project), DB_INT(a), DB_INT(b)) < 0)
         return -1;
     r->removed += (uint64_t)db_changes(r->l->db);
     return 0;
@@ -86,38 +78,25 @@ static int run_counted(
 #define NEWEST_OF_FILE                                                                             \
     "(SELECT v.id FROM version v WHERE v.file = file.id AND v.number = file.latest)"
 
-/* After versions of a file went: what it shows now, or that it is gone. */
-static int settle_file(struct removal *r, int64_t file, struct err *e)
+static int remove_file(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
+    char shown[PATH_SHOWN];
+
+    if (run_counted(r,
+                    "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2"
+                    " AND ($3 = 0 OR id = $3) AND removed = 0",
+                    ref->file, ref->whole ? 0 : ref->version, e) < 0)
+        return -1;
+    if (db_changes(r->l->db) == 0)
+        return err_set(e, ERR_NOTFOUND, "%s was removed already", path_shown(ref->path, shown));
+    /* What it shows now, or that it is gone. */
     return db_run(r->l->db, e,
                   "UPDATE file SET latest_version = coalesce((SELECT v.id FROM version v"
                   " WHERE v.file = file.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
                   " " NEWEST_OF_FILE "), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
                   " WHERE v.file = file.id AND v.removed = 0) THEN 0 ELSE 1 END"
                   " WHERE project = $1 AND id = $2",
-                  DB_INT(r->l->project), DB_INT(file));
-}
-
-static int remove_file(struct removal *r, const struct lake_ref *ref, bool whole, struct err *e)
-{
-    uint64_t before = r->removed;
-    char shown[PATH_SHOWN];
-    int result;
-
-    if (whole)
-        result = run_counted(
-            r, "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2 AND removed = 0",
-            ref->file, NULL, e);
-    else
-        result = run_counted(r,
-                             "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2"
-                             " AND id = $3 AND removed = 0",
-                             ref->file, &ref->version, e);
-    if (result < 0)
-        return -1;
-    if (r->removed == before)
-        return err_set(e, ERR_NOTFOUND, "%s was removed already", path_shown(ref->path, shown));
-    return settle_file(r, ref->file, e);
+                  DB_INT(r->l->project), DB_INT(ref->file));
 }
 
 static int check_tree_writable(struct removal *r,
@@ -133,13 +112,9 @@ static int check_tree_writable(struct removal *r,
     char shown[PATH_SHOWN];
     int more;
 
-    while ((more = db_step(q, e)) == 1) {
-        const char *owner = db_text(q, 1);
-        if (lake_may(r->l, owner, db_text(q, 2), (unsigned)db_int(q, 3), LAKE_WRITE))
-            continue;
-        lake_denied(r->l, path_shown(db_text(q, 0), shown), owner, LAKE_WRITE, e);
-        return -1;
-    }
+    while ((more = db_step(q, e)) == 1)
+        if (lake_row_ask(r->l, q, 1, path_shown(db_text(q, 0), shown), LAKE_WRITE, e) < 0)
+            return -1;
     return more;
 }
 
@@ -223,9 +198,9 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
                        ref->path, ref->set_name);
     if (check_leaf(r, ref, e) < 0 || check_unused(r, ref, e) < 0 || check_unnamed(r, ref, e) < 0 ||
         run_counted(r,
-                    "UPDATE set_version SET removed = 1 WHERE project = $1 AND id = $2"
-                    " AND removed = 0",
-                    ref->set_version, NULL, e) < 0)
+                    "UPDATE set_version SET removed = 1 WHERE project = $1 AND fileset = $2"
+                    " AND id = $3 AND removed = 0",
+                    ref->set, ref->set_version, e) < 0)
         return -1;
     return db_run(r->l->db, e,
                   "UPDATE fileset SET latest_version = coalesce((SELECT v.id FROM set_version v"
@@ -237,48 +212,39 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
 
 /* ---- all of it ---- */
 
-static int remove_one(struct removal *r, const struct going *g, struct err *e)
+static int remove_one(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
-    switch (g->ref.kind) {
+    switch (ref->kind) {
     case LAKE_REF_FILE:
     case LAKE_REF_PATH:
-        return remove_file(r, &g->ref, g->whole, e);
+        return remove_file(r, ref, e);
     case LAKE_REF_TREE:
-        return remove_tree(r, g->ref.path, e);
+        return remove_tree(r, ref->path, e);
     case LAKE_REF_SET:
-        return remove_set(r, &g->ref, e);
+        return remove_set(r, ref, e);
     case LAKE_REF_JOB:
         break;
     }
-    AUTO_MEM char *text = lake_ref_text(&g->ref);
-    return err_set(e, ERR_USAGE, "%.100s is a job: jobs are not removed", text);
-}
-
-static int take_ref(struct removal *r, const char *text, struct going *g, struct err *e)
-{
-    char shown[PATH_SHOWN];
-
-    if (ref_resolve(r->l, text, LAKE_WRITE, &g->ref, &g->whole, e) < 0)
-        return -1;
-    if (g->ref.kind == LAKE_REF_TREE && !r->options->recursive) {
-        err_set(e, ERR_USAGE, "%s is a directory: -r removes everything below it",
-                path_shown(g->ref.path, shown));
-        lake_ref_clear(&g->ref);
-        return -1;
-    }
-    return 0;
+    return ref_refuse(ref, "is a job: jobs are not removed", e);
 }
 
 static int remove_all(struct removal *r, const char *const *refs, size_t n, struct err *e)
 {
-    r->going = mem_zero(n + 1, sizeof *r->going);
-    for (; r->n < n; r->n++)
-        if (take_ref(r, refs[r->n], &r->going[r->n], e) < 0)
+    r->refs = mem_zero(n + 1, sizeof *r->refs);
+    for (; r->n < n; r->n++) {
+        struct lake_ref *ref = &r->refs[r->n];
+        if (lake_resolve(r->l, refs[r->n], LAKE_WRITE, ref, e) < 0)
             return -1;
+        if (ref->kind == LAKE_REF_TREE && !r->options->recursive) {
+            ref_refuse(ref, "is a directory: -r removes everything below it", e);
+            lake_ref_clear(ref);
+            return -1;
+        }
+    }
     if (check_unneeded(r, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (remove_one(r, &r->going[i], e) < 0)
+        if (remove_one(r, &r->refs[i], e) < 0)
             return -1;
     return 0;
 }
@@ -293,13 +259,7 @@ int lake_remove(struct lake *l,
     AUTO_CLEAR(removal) struct removal r = {.l = l, .options = options};
 
     *removed_out = 0;
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (remove_all(&r, refs, n, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    if (db_commit(l->db, e) < 0)
+    if (db_begin(l->db, e) < 0 || db_end(l->db, remove_all(&r, refs, n, e), e) < 0)
         return -1;
     *removed_out = r.removed;
     return 0;

@@ -29,14 +29,6 @@ int repack_state(struct lake *l, const char *blob, struct repack_state *out, str
     return 0;
 }
 
-bool repack_unknown(void *context, const char *blob)
-{
-    struct repack_state state;
-    struct err e = {0};
-
-    return repack_state(context, blob, &state, &e) == 0 && !state.known;
-}
-
 struct move {
     struct lake *l;
     struct store_writer *writer;
@@ -57,31 +49,17 @@ static int begin_session(struct move *m, struct err *e)
 
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (session_row_new(l, l->user, "gc", "{}", SESSION_LASTS_MS, &m->session, e) == 0 &&
-        db_commit(l->db, e) == 0)
-        return 0;
-    db_rollback(l->db);
-    return -1;
-}
-
-static int find_blob(struct lake *l, const char *blob, int64_t *id, struct err *e)
-{
-    *id = 0;
-    return db_get_int(l->db, e, id, "SELECT id FROM blob WHERE project = $1 AND name = $2",
-                      DB_INT(l->project), DB_TEXT(blob)) < 0
-               ? -1
-               : 0;
+    return db_end(l->db, session_row_new(l, l->user, "gc", "{}", SESSION_LASTS_MS, &m->session, e),
+                  e);
 }
 
 static void read_row(struct move *m, struct db_query *q, const char *blob)
 {
     struct store_content *c = &m->contents[m->n];
-    size_t len = 0;
-    const void *digest = db_bytes(q, 1, &len);
 
     *c = (struct store_content){0};
-    if (len == sizeof c->digest.bytes)
-        memcpy(c->digest.bytes, digest, len);
+    (void)object_read_digest(q, 1,
+                             &c->digest); /* damaged otherwise, and found so when it is read */
     c->place.size = (uint64_t)db_int(q, 2);
     c->place.offset = (uint64_t)db_int(q, 3);
     snprintf(c->place.blob, sizeof c->place.blob, "%s", blob);
@@ -143,17 +121,14 @@ static int record(struct move *m, size_t i, uint64_t *moved, struct err *e)
 
 static int record_all(struct move *m, uint64_t *moved, struct err *e)
 {
+    int result = 0;
+
     if (db_begin(m->l->db, e) < 0)
         return -1;
-    for (size_t i = 0; i < m->n; i++) {
-        if (m->places[i].blob[0] && record(m, i, moved, e) < 0)
-            goto undo;
-    }
-    if (db_commit(m->l->db, e) == 0)
-        return 0;
-undo:
-    db_rollback(m->l->db);
-    return -1;
+    for (size_t i = 0; i < m->n && result == 0; i++)
+        if (m->places[i].blob[0])
+            result = record(m, i, moved, e);
+    return db_end(m->l->db, result, e);
 }
 
 static int move_groups(
@@ -182,7 +157,8 @@ static int drop_old(struct move *m, struct store *s, const char *blob, struct er
                " (SELECT 1 FROM object WHERE object.blob = blob.id)",
                DB_INT(m->from)) < 0)
         return -1;
-    if (store_delete(s, m->l->area, &old, repack_unknown, m->l, &why) == 0 || why.kind == ERR_RETRY)
+    if (store_delete(s, m->l->area, &old, object_blob_unused, m->l, &why) == 0 ||
+        why.kind == ERR_RETRY)
         return 0; /* someone appends to it: the next gc finds it */
     return err_set(e, why.kind, "%s", why.text);
 }
@@ -191,10 +167,12 @@ static int run(struct move *m, const char *blob, uint64_t *moved, struct err *e)
 {
     struct store *s = lake_store(m->l, e);
 
-    if (!s || find_blob(m->l, blob, &m->from, e) < 0)
-        return -1;
-    if (!m->from)
-        return 0;
+    int found = !s ? -1
+                   : db_get_int(m->l->db, e, &m->from,
+                                "SELECT id FROM blob WHERE project = $1 AND name = $2",
+                                DB_INT(m->l->project), DB_TEXT(blob));
+    if (found <= 0)
+        return found;
     if (begin_session(m, e) < 0)
         return -1;
     m->writer = store_writer_new(s, m->l->area, m->session, e);

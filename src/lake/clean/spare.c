@@ -21,22 +21,10 @@ void spares_clear(struct spares *s)
 
 /* ---- which set versions ---- */
 
-struct texts {
-    char **items;
-    size_t n, cap;
-};
-
-static void texts_clear(struct texts *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        free(t->items[i]);
-    free(t->items);
-}
-
 /* What a replay gave differently: both would be lost. */
 static int find_fickle(struct lake *l, struct bits *out, struct err *e)
 {
-    AUTO_CLEAR(texts) struct texts recorded = {0};
+    AUTO_CLEAR(lake_names) struct lake_names recorded = {0};
     AUTO_RESET struct db_query *q = db_query(
         l->db, e,
         "SELECT m.item, m.value FROM meta_key k JOIN set_version v ON v.project = k.project"
@@ -47,8 +35,7 @@ static int find_fickle(struct lake *l, struct bits *out, struct err *e)
 
     while ((row = db_step(q, e)) == 1) {
         bits_add(out, db_int(q, 0));
-        recorded.items = mem_room(recorded.items, recorded.n, &recorded.cap, sizeof(char *));
-        recorded.items[recorded.n++] = mem_dup(db_text(q, 1) ? db_text(q, 1) : "");
+        lake_names_add(&recorded, db_text(q, 1) ? db_text(q, 1) : "");
     }
     for (size_t i = 0; row == 0 && i < recorded.n; i++) {
         AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
@@ -148,12 +135,10 @@ struct holding {
 static int hold_content(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct holding *h = context;
-    AUTO_RESET struct db_query *q =
-        db_query(h->l->db, e, "SELECT object FROM version WHERE id = $1", DB_INT(entry->version));
-    int row = db_step(q, e);
-    int64_t object = row > 0 ? db_int(q, 0) : 0;
+    int64_t object;
+    int row = db_get_int(h->l->db, e, &object, "SELECT object FROM version WHERE id = $1",
+                         DB_INT(entry->version));
 
-    db_reset(q);
     if (row <= 0)
         return row;
     if (h->contents)
@@ -180,12 +165,6 @@ int spares_contents(struct lake *l, const struct spares *s, struct bits *out, st
     struct holding h = {.l = l, .contents = out};
 
     return hold_all(&h, s, e);
-}
-
-static int find_top(struct lake *l, int64_t *out, struct err *e)
-{
-    *out = 0;
-    return db_get_int(l->db, e, out, "SELECT MAX(id) FROM object", DB_NONE) < 0 ? -1 : 0;
 }
 
 static int by_version(const void *a, const void *b)
@@ -226,7 +205,8 @@ static int weigh(struct lake *l, struct spares *s, struct err *e)
 
     if (spares_find(l, NULL, 0, s, e) < 0)
         return -1;
-    if (need_find(l, false, &s->without, &need, e) < 0 || find_top(l, &h.top, e) < 0)
+    if (need_find(l, false, &s->without, &need, e) < 0 ||
+        db_get_int(l->db, e, &h.top, "SELECT MAX(id) FROM object", DB_NONE) < 0)
         return -1;
     AUTO_MEM int64_t *holder = mem_zero((size_t)h.top + 1, sizeof *holder);
     h.holder = holder;

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int each_entry(struct cursor *c,
-                      int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                      void *context,
-                      struct err *e)
+static int each_entry(struct cursor *c, lake_visit_entry *visit, void *context, struct err *e)
 {
     if (cursor_start(c, e) < 0)
         return -1;
@@ -22,7 +19,7 @@ static int each_entry(struct cursor *c,
 int entries_each(struct lake *l,
                  int64_t set_version,
                  const char *prefix,
-                 int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                 lake_visit_entry *visit,
                  void *context,
                  struct err *e)
 {
@@ -69,31 +66,6 @@ int entries_find(
     return find_in(l, &parts, set_version, path, out, e);
 }
 
-/* Ids of the set versions with this chunk; the array grows. */
-struct ids {
-    int64_t *items;
-    size_t n, cap;
-};
-
-static void ids_clear(struct ids *ids)
-{
-    free(ids->items);
-}
-
-static int add_owners(struct lake *l, int64_t chunk, struct ids *out, struct err *e)
-{
-    AUTO_RESET struct db_query *q = db_query(
-        l->db, e, "SELECT DISTINCT set_version FROM set_part WHERE chunk = $1 ORDER BY set_version",
-        DB_INT(chunk));
-    int got;
-
-    while ((got = db_step(q, e)) == 1) {
-        out->items = mem_room(out->items, out->n, &out->cap, sizeof *out->items);
-        out->items[out->n++] = db_int(q, 0);
-    }
-    return got;
-}
-
 /* A path stands in one chunk of a set version at most, so no version is told twice. */
 int entries_each_holder(struct lake *l,
                         const char *path,
@@ -107,19 +79,20 @@ int entries_each_holder(struct lake *l,
     if (parts_around(l, path, &parts, e) < 0)
         return -1;
     for (size_t i = 0; i < parts.n; i++) {
-        AUTO_CLEAR(ids) struct ids owners = {0};
+        AUTO_RESET struct db_query *q =
+            db_query(l->db, e,
+                     "SELECT DISTINCT set_version FROM set_part WHERE chunk = $1"
+                     " ORDER BY set_version",
+                     DB_INT(parts.items[i].chunk));
         struct parts one = {.items = &parts.items[i], .n = 1};
         struct lake_entry entry;
-        if (add_owners(l, one.items->chunk, &owners, e) < 0)
-            return -1;
-        if (owners.n == 0) /* gc is about to take it */
-            continue;
-        int found = find_in(l, &one, owners.items[0], path, &entry, e);
-        if (found < 0)
-            return -1;
-        for (size_t k = 0; found && entry.version == version && k < owners.n; k++)
-            if (visit(context, owners.items[k], e) < 0)
+        int got = db_step(q, e); /* 0: gc is about to take it */
+        int found = got == 1 ? find_in(l, &one, db_int(q, 0), path, &entry, e) : 0;
+        for (; found == 1 && got == 1 && entry.version == version; got = db_step(q, e))
+            if (visit(context, db_int(q, 0), e) < 0)
                 return -1;
+        if (found < 0 || got < 0)
+            return -1;
     }
     return 0;
 }
@@ -204,16 +177,18 @@ int entries_each_used(
     return 0;
 }
 
-/* chunks NULL = all that are held. */
-static int each_held(struct lake *l,
-                     const struct bits *chunks,
-                     int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                     int (*damaged)(void *context, const char *why, struct err *e),
-                     void *context,
-                     struct err *e)
+int entries_each_held(struct lake *l,
+                      const struct bits *except,
+                      lake_visit_entry *visit,
+                      int (*damaged)(void *context, const char *why, struct err *e),
+                      void *context,
+                      struct err *e)
 {
+    AUTO_CLEAR(bits) struct bits chunks = {0};
     int64_t chunk = 0;
 
+    if (except && parts_held_without(l, except, &chunks, e) < 0)
+        return -1;
     for (;;) {
         AUTO_CLEAR(parts) struct parts part = {0};
         AUTO_CLEAR(cursor) struct cursor c = {.l = l, .parts = &part, .prefix = "/"};
@@ -221,7 +196,7 @@ static int each_held(struct lake *l,
         int got = parts_next_held(l, &chunk, &part, &c.set_version, e);
         if (got <= 0)
             return got;
-        if (chunks && !bits_has(chunks, chunk))
+        if (except && !bits_has(&chunks, chunk))
             continue;
         if (part.n == 0)
             entries_damaged(l, c.set_version, &why);
@@ -232,28 +207,4 @@ static int each_held(struct lake *l,
         if (damaged(context, why.text, e) < 0)
             return -1;
     }
-}
-
-int entries_each_held(struct lake *l,
-                      int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                      int (*damaged)(void *context, const char *why, struct err *e),
-                      void *context,
-                      struct err *e)
-{
-    return each_held(l, NULL, visit, damaged, context, e);
-}
-
-int entries_each_held_without(struct lake *l,
-                              const struct bits *except,
-                              int (*visit)(void *context,
-                                           const struct lake_entry *entry,
-                                           struct err *e),
-                              void *context,
-                              struct err *e)
-{
-    AUTO_CLEAR(bits) struct bits chunks = {0};
-
-    if (parts_held_without(l, except, &chunks, e) < 0)
-        return -1;
-    return each_held(l, &chunks, visit, NULL, context, e);
 }

@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "lake/core/bits.h"
 #include "lake/core/chunk.h"
-#include "lake/core/entries.h"
 #include "lake/core/internal.h"
 
 /* ---- entries.c ---- */
@@ -15,31 +14,22 @@
 int entries_each(struct lake *l,
                  int64_t set_version,
                  const char *prefix,
-                 int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                 lake_visit_entry *visit,
                  void *context,
                  struct err *e);
 /* The entry of one path: 1 (path in *out is the argument), 0 or -1. */
 int entries_find(
     struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e);
 /* Every distinct chunk of set versions that are not removed or are pinned, once: calls visit for
- * all its entries (paths included). damaged: told of a chunk that cannot be read, in words that
- * name a set version with it, and the others follow; NULL = that ends it with ERR_IO. For gc and
- * fsck. */
+ * all its entries (paths included). except: as if these set versions (ids) were not there; NULL =
+ * none. damaged: told of a chunk that cannot be read, in words that name a set version with it, and
+ * the others follow; NULL = that ends it with ERR_IO. For gc and fsck. */
 int entries_each_held(struct lake *l,
-                      int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                      const struct bits *except,
+                      lake_visit_entry *visit,
                       int (*damaged)(void *context, const char *why, struct err *e),
                       void *context,
                       struct err *e);
-
-/* The same as if the set versions of `except` (ids) were not there; damage ends it. */
-struct bits;
-int entries_each_held_without(struct lake *l,
-                              const struct bits *except,
-                              int (*visit)(void *context,
-                                           const struct lake_entry *entry,
-                                           struct err *e),
-                              void *context,
-                              struct err *e);
 /* Entries that set versions hold which jobs read or made or will read: of files with these paths,
  * and of all below those that end with '/'; NULL among them is none. visit is told which of the n.
  */
@@ -50,7 +40,8 @@ int entries_each_used(
     int (*visit)(void *context, size_t i, const struct lake_entry *entry, struct err *e),
     void *context,
     struct err *e);
-/* Set versions that hold this version of this path, removed ones included, each once. */
+/* Set versions that hold this version of this path, removed ones included, each once. visit stands
+ * in the middle of a query. */
 int entries_each_holder(struct lake *l,
                         const char *path,
                         int64_t version,

@@ -12,14 +12,10 @@ static int find_item(
     *out = (struct item_row){0};
     int found = db_step(q, e);
     if (found == 1) {
-        const char *owner = db_text(q, 1), *team = db_text(q, 2);
-        unsigned mode = (unsigned)db_int(q, 3);
         out->id = db_int(q, 0);
-        snprintf(out->owner, sizeof out->owner, "%s", owner);
-        if (lake_may(l, owner, team, mode, LAKE_READ))
-            out->may |= LAKE_READ;
-        if (lake_may(l, owner, team, mode, LAKE_WRITE))
-            out->may |= LAKE_WRITE;
+        snprintf(out->owner, sizeof out->owner, "%s", db_text(q, 1));
+        out->may = (lake_row_may(l, q, 1, LAKE_READ) ? LAKE_READ : 0U) |
+                   (lake_row_may(l, q, 1, LAKE_WRITE) ? LAKE_WRITE : 0U);
         out->last = db_int(q, 4);
         out->latest_version = db_int(q, 5);
         out->latest = db_int(q, 6);

@@ -18,6 +18,8 @@ struct lake_file {
     bool gone;    /* its content was removed by gc */
 };
 
+typedef int lake_visit_file(void *context, const struct lake_file *file, struct err *e);
+
 /* Lists the files of ref, NULL = "/". Without recursive: the files and directories directly in a
  * directory; a set lists all its files in both cases. Files that the caller may not read are left
  * out. Here and below visit runs inside a query: visit must not list, resolve or begin a
@@ -25,13 +27,13 @@ struct lake_file {
 int lake_list(struct lake *l,
               const struct lake_ref *ref,
               bool recursive,
-              int (*visit)(void *context, const struct lake_file *file, struct err *e),
+              lake_visit_file *visit,
               void *context,
               struct err *e);
 /* All versions of one file, newest first, removed ones included. */
 int lake_log(struct lake *l,
              const struct lake_ref *ref,
-             int (*visit)(void *context, const struct lake_file *file, struct err *e),
+             lake_visit_file *visit,
              void *context,
              struct err *e);
 

@@ -52,6 +52,15 @@ bool lake_may(
 /* ERR_DENIED that names the file or set and its owner. */
 int lake_denied(
     struct lake *l, const char *what, const char *owner, unsigned access, struct err *e);
+bool lake_in_group(const struct lake *l, const char *group);
+/* The same of a row with owner, group and mode from this column on. */
+bool lake_row_may(const struct lake *l, struct db_query *q, int column, unsigned access);
+int lake_row_ask(struct lake *l,
+                 struct db_query *q,
+                 int column,
+                 const char *shown,
+                 unsigned access,
+                 struct err *e);
 
 /* One change of the lake: a row of table made. New files and sets belong to its owner. */
 struct lake_made {
@@ -77,6 +86,8 @@ int path_user_check(const char *what, const char *name, struct err *e);
 char *path_after(const char *directory);
 
 /* ---- object.c: content ---- */
+/* A digest in a column of the row; false: the column has none. */
+bool object_read_digest(struct db_query *q, int column, struct sha256_digest *out);
 struct object {
     int64_t id;
     bool present; /* false: gc removed it; content.place is empty */
@@ -100,6 +111,8 @@ int object_keep_all(struct lake *l,
 /* Reads the content: 1: whole and right, 0: damaged or gone, -1: not known. */
 int object_readable(struct lake *l, int64_t id, struct err *e);
 
+/* For store_delete: whether the lake (context) has no content in this blob. */
+bool object_blob_unused(void *context, const char *name);
 /* The id of the row of table blob for this name, made when it is new. In a transaction. */
 int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e);
 
@@ -125,19 +138,16 @@ int item_ask(
 /* Whether a file that is not removed lies below directory, which ends in '/': 1, 0 or -1. */
 int directory_exists(struct lake *l, const char *directory, struct err *e);
 
-/* ---- resolve.c ---- */
-/* lake_resolve; *whole_out: no version was named, be it by number or by a set. */
-int ref_resolve(struct lake *l,
-                const char *text,
-                unsigned access,
-                struct lake_ref *out,
-                bool *whole_out,
-                struct err *e);
-
 /* ---- ref.c ---- */
 /* The check of every function that takes a resolved reference: ERR_NOTFOUND for another project,
  * ERR_DENIED when the caller lacks some of access. */
 int ref_ask(struct lake *l, const struct lake_ref *r, unsigned access, struct err *e);
+/* ERR_USAGE: the reference, and why it cannot stand here. */
+int ref_refuse(const struct lake_ref *r, const char *why, struct err *e);
+#define REF_NOT_A_SET "is not a set; write sets as @NAME or @NAME:VERSION"
+/* The one thing that the reference names: a file version, a file, a set version or a job. False for
+ * directories, also of sets: each of their files is meant. */
+bool ref_item(const struct lake_ref *r, enum lake_item *kind_out, int64_t *item_out);
 
 /* ---- version.c: numbering ---- */
 struct version_new {

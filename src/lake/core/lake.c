@@ -26,14 +26,13 @@
 
 static int copy_store(struct lake *l, const struct store_settings *from, struct err *e)
 {
-    l->settings = *from;
-    l->settings.url = arena_dup(l->arena, from->url);
-    l->settings.endpoint = from->endpoint ? arena_dup(l->arena, from->endpoint) : NULL;
-    l->settings.region = from->region ? arena_dup(l->arena, from->region) : NULL;
-    l->settings.cache = from->cache ? arena_dup(l->arena, from->cache) : NULL;
-    if (!l->settings.url || (from->endpoint && !l->settings.endpoint) ||
-        (from->region && !l->settings.region) || (from->cache && !l->settings.cache))
-        return err_set(e, ERR_USAGE, "open the lake: the store's address is too long");
+    struct store_settings *s = &l->settings;
+    const char **texts[] = {&s->url, &s->endpoint, &s->region, &s->cache};
+
+    *s = *from;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (*texts[i] && !(*texts[i] = arena_dup(l->arena, *texts[i])))
+            return err_set(e, ERR_USAGE, "open the lake: the store's address is too long");
     return 0;
 }
 
@@ -84,30 +83,36 @@ static int find_project(struct lake *l, struct err *e)
 
 static int insert_project(struct lake *l, struct err *e)
 {
-    int64_t id;
     /* Another process may have been faster. */
     int found = find_project(l, e);
 
     if (found != 0)
         return found < 0 ? -1 : 0;
-    if (db_ids(l->db, "project", 1, &id, e) < 0)
+    if (db_ids(l->db, "project", 1, &l->project, e) < 0)
         return -1;
-    l->project = id;
-    return db_run(l->db, e, "INSERT INTO project (id, name) VALUES ($1, $2)", DB_INT(id),
+    return db_run(l->db, e, "INSERT INTO project (id, name) VALUES ($1, $2)", DB_INT(l->project),
                   DB_TEXT(l->project_name));
 }
 
-/* The lake's mark in *out, "" when it has none yet. */
-static int find_mark(struct db *d, char out[static MARK_BYTES], struct err *e)
+/* A setting: "mark", or "store", which has the content. *out is NULL when there is none yet; the
+ * caller frees it. */
+static int find_setting(struct db *d, const char *name, char **out, struct err *e)
 {
     AUTO_RESET struct db_query *q =
-        db_query(d, e, "SELECT value FROM setting WHERE name = 'mark'", DB_NONE);
-
-    out[0] = 0;
+        db_query(d, e, "SELECT value FROM setting WHERE name = $1", DB_TEXT(name));
     int found = db_step(q, e);
-    if (found == 1)
-        snprintf(out, MARK_BYTES, "%s", db_text(q, 0));
+
+    *out = found == 1 ? mem_dup(db_text(q, 0)) : NULL;
     return found < 0 ? -1 : 0;
+}
+
+/* One that is there stays. */
+static int add_setting(struct db *d, const char *name, const char *value, struct err *e)
+{
+    return db_run(d, e,
+                  "INSERT INTO setting (name, value) VALUES ($1, $2)"
+                  " ON CONFLICT (name) DO NOTHING",
+                  DB_TEXT(name), DB_TEXT(value));
 }
 
 static int insert_mark(struct lake *l, struct err *e)
@@ -116,29 +121,23 @@ static int insert_mark(struct lake *l, struct err *e)
     char text[MARK_BYTES];
 
     if (getrandom(&mark, sizeof mark, 0) != sizeof mark)
-        return err_set(e, ERR_IO, "make a mark for the lake: no random numbers: %s",
+        return err_set(e, ERR_IO,
+                       "make a mark for the lake: the system gives no random numbers: %s",
                        strerror(errno));
     snprintf(text, sizeof text, "%016llx", (unsigned long long)mark);
-    return db_run(l->db, e,
-                  "INSERT INTO setting (name, value) VALUES ('mark', $1)"
-                  " ON CONFLICT (name) DO NOTHING",
-                  DB_TEXT(text));
+    return add_setting(l->db, "mark", text, e);
 }
 
 static int make_project(struct lake *l, struct err *e)
 {
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (insert_mark(l, e) < 0 || insert_project(l, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    return db_commit(l->db, e);
+    return db_end(l->db, insert_mark(l, e) < 0 ? -1 : insert_project(l, e), e);
 }
 
 static int open_project(struct lake *l, struct err *e)
 {
-    char mark[MARK_BYTES];
+    AUTO_MEM char *mark = NULL;
     int found = find_project(l, e);
 
     if (found == 0 && !l->admin)
@@ -146,9 +145,9 @@ static int open_project(struct lake *l, struct err *e)
                        l->project_name);
     if (found == 0 && make_project(l, e) < 0)
         return -1;
-    if (found < 0 || find_mark(l->db, mark, e) < 0)
+    if (found < 0 || find_setting(l->db, "mark", &mark, e) < 0)
         return -1;
-    l->area = arena_printf(l->arena, "%s-%s", l->project_name, mark);
+    l->area = arena_printf(l->arena, "%s-%s", l->project_name, mark ? mark : "");
     if (!l->area)
         return err_set(e, ERR_USAGE, "open the lake: %s is in too many groups", l->user);
     return 0;
@@ -170,19 +169,6 @@ static char *store_word(const char *home, const char *url)
     return word;
 }
 
-/* The store that content lies in, in *out (NULL: none yet); the caller frees it. */
-static int recorded_store(struct db *d, char **out, struct err *e)
-{
-    AUTO_RESET struct db_query *q =
-        db_query(d, e, "SELECT value FROM setting WHERE name = 'store'", DB_NONE);
-
-    *out = NULL;
-    int found = db_step(q, e);
-    if (found == 1)
-        *out = mem_dup(db_text(q, 0));
-    return found < 0 ? -1 : 0;
-}
-
 static int other_store(const char *home, const char *recorded, const char *asked, struct err *e)
 {
     return err_set(e, ERR_USAGE,
@@ -196,7 +182,7 @@ static int check_store(const struct lake *l, struct err *e)
     AUTO_MEM char *asked = store_word(l->home, l->settings.url);
     AUTO_MEM char *recorded = NULL;
 
-    if (recorded_store(l->db, &recorded, e) < 0)
+    if (find_setting(l->db, "store", &recorded, e) < 0)
         return -1;
     if (recorded && strcmp(recorded, asked) != 0)
         return other_store(l->home, recorded, asked, e);
@@ -273,21 +259,11 @@ static int check_others(struct db *d,
                         struct err *e)
 {
     AUTO_MEM char *recorded = NULL;
-    char mark[MARK_BYTES];
+    AUTO_MEM char *mark = NULL;
 
-    if (recorded_store(d, &recorded, e) < 0)
+    if (find_setting(d, "store", &recorded, e) < 0 || find_setting(d, "mark", &mark, e) < 0)
         return -1;
-    if (recorded)
-        return 0;
-    return find_mark(d, mark, e) < 0 ? -1 : refuse_others(settings, mark, home, e);
-}
-
-static int record_store(struct db *d, const char *word, struct err *e)
-{
-    return db_run(d, e,
-                  "INSERT INTO setting (name, value) VALUES ('store', $1)"
-                  " ON CONFLICT (name) DO NOTHING",
-                  DB_TEXT(word));
+    return recorded ? 0 : refuse_others(settings, mark ? mark : "", home, e);
 }
 
 int lake_remember_store(struct lake *l, struct err *e)
@@ -295,7 +271,7 @@ int lake_remember_store(struct lake *l, struct err *e)
     AUTO_MEM char *word = store_word(l->home, l->settings.url);
 
     /* Checked again: another process may have stored the first content meanwhile, elsewhere. */
-    return check_store(l, e) < 0 ? -1 : record_store(l->db, word, e);
+    return check_store(l, e) < 0 ? -1 : add_setting(l->db, "store", word, e);
 }
 
 struct lake *lake_open(const struct lake_options *options, struct err *e)
@@ -330,23 +306,16 @@ void lake_free(struct lake *l)
     free(l);
 }
 
-/* 1: objects of any project, 0: none, -1 */
-static int has_content(struct db *d, struct err *e)
-{
-    int64_t id;
-
-    return db_get_int(d, e, &id, "SELECT id FROM object LIMIT 1", DB_NONE);
-}
-
 static int move_store(struct db *d, const char *home, const char *asked, struct err *e)
 {
     AUTO_MEM char *recorded = NULL;
+    int64_t object;
 
-    if (recorded_store(d, &recorded, e) < 0)
+    if (find_setting(d, "store", &recorded, e) < 0)
         return -1;
     if (!recorded || strcmp(recorded, asked) == 0)
         return 0;
-    int content = has_content(d, e);
+    int content = db_get_int(d, e, &object, "SELECT id FROM object LIMIT 1", DB_NONE);
     if (content != 0)
         return content < 0 ? -1 : other_store(home, recorded, asked, e);
     return db_exec(d, "DELETE FROM setting WHERE name = 'store'", e);
@@ -362,12 +331,10 @@ int lake_use_store(const char *home, const struct store_settings *store, bool an
     d = open_database(home, NULL, NULL, e);
     if (!d || db_begin(d, e) < 0)
         return -1;
-    if (move_store(d, home, asked, e) < 0 ||
-        (anew ? record_store(d, asked, e) : check_others(d, home, store, e)) < 0) {
-        db_rollback(d);
-        return -1;
-    }
-    return db_commit(d, e);
+    int result = move_store(d, home, asked, e);
+    if (result == 0)
+        result = anew ? add_setting(d, "store", asked, e) : check_others(d, home, store, e);
+    return db_end(d, result, e);
 }
 
 int64_t lake_now_ms(const struct lake *l)
@@ -382,6 +349,14 @@ struct store *lake_store(struct lake *l, struct err *e)
     return l->store;
 }
 
+bool lake_in_group(const struct lake *l, const char *group)
+{
+    for (size_t i = 0; i < l->n_groups; i++)
+        if (strcmp(l->groups[i], group) == 0)
+            return true;
+    return false;
+}
+
 bool lake_may(
     const struct lake *l, const char *owner, const char *group, unsigned mode, unsigned access)
 {
@@ -393,11 +368,27 @@ bool lake_may(
     /* As in POSIX the first class that the caller is in decides, be it the narrower one. */
     if (strcmp(owner, l->user) == 0)
         given = mode >> 6 & 7;
-    else
-        for (size_t i = 0; i < l->n_groups; i++)
-            if (strcmp(group, l->groups[i]) == 0)
-                given = mode >> 3 & 7;
+    else if (lake_in_group(l, group))
+        given = mode >> 3 & 7;
     return (given & wanted) == wanted;
+}
+
+bool lake_row_may(const struct lake *l, struct db_query *q, int column, unsigned access)
+{
+    return lake_may(l, db_text(q, column), db_text(q, column + 1), (unsigned)db_int(q, column + 2),
+                    access);
+}
+
+int lake_row_ask(struct lake *l,
+                 struct db_query *q,
+                 int column,
+                 const char *shown,
+                 unsigned access,
+                 struct err *e)
+{
+    return lake_row_may(l, q, column, access)
+               ? 0
+               : lake_denied(l, shown, db_text(q, column), access, e);
 }
 
 int lake_denied(struct lake *l, const char *what, const char *owner, unsigned access, struct err *e)

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int visit_file(void *context, const struct lake_file *file, struct err *e);
-
 /* A walk over files: whom it tells. */
 struct listing {
     struct lake *l;
-    visit_file *visit;
+    lake_visit_file *visit;
     void *context;
 };
 
@@ -20,12 +18,10 @@ struct listing {
     " f.mode, v.executable, v.removed, o.blob"
 #define VERSION_TABLES " JOIN object o ON o.id = v.object JOIN made m ON m.id = v.made "
 
-static int read_file(struct db_query *q, struct lake_file *out, struct err *e)
+/* Tells of the row unless it may not be read. */
+static int tell_row(const struct listing *t, struct db_query *q, struct err *e)
 {
-    size_t n;
-    const void *digest = db_bytes(q, 4, &n);
-
-    *out = (struct lake_file){
+    struct lake_file file = {
         .path = db_text(q, 0),
         .number = db_int(q, 1),
         .version = db_int(q, 2),
@@ -38,34 +34,21 @@ static int read_file(struct db_query *q, struct lake_file *out, struct err *e)
         .removed = db_int(q, 11) != 0,
         .gone = db_is_null(q, 12),
     };
-    if (!digest || n != sizeof out->digest.bytes)
+
+    if (!object_read_digest(q, 4, &file.digest))
         return err_set(e, ERR_IO, "the lake's database is damaged at version %lld",
-                       (long long)out->version);
-    memcpy(out->digest.bytes, digest, n);
-    return 0;
+                       (long long)file.version);
+    return lake_row_may(t->l, q, 7, LAKE_READ) ? t->visit(t->context, &file, e) : 0;
 }
 
-/* Tells of the row unless it may not be read. */
-static int tell_row(const struct listing *t, struct db_query *q, struct err *e)
+static int tell_rows(const struct listing *t, struct db_query *query, struct err *e)
 {
-    struct lake_file file;
-
-    if (read_file(q, &file, e) < 0)
-        return -1;
-    if (!lake_may(t->l, file.owner, file.group, file.mode, LAKE_READ))
-        return 0;
-    return t->visit(t->context, &file, e);
-}
-
-static int tell_rows(const struct listing *t, struct db_query *q, struct err *e)
-{
+    AUTO_RESET struct db_query *q = query;
     int more;
 
     while ((more = db_step(q, e)) == 1)
-        if (tell_row(t, q, e) < 0) {
-            db_reset(q);
+        if (tell_row(t, q, e) < 0)
             return -1;
-        }
     return more;
 }
 
@@ -146,7 +129,7 @@ static int list_entry(void *context, const struct lake_entry *entry, struct err 
 int lake_list(struct lake *l,
               const struct lake_ref *ref,
               bool recursive,
-              int (*visit)(void *context, const struct lake_file *file, struct err *e),
+              lake_visit_file *visit,
               void *context,
               struct err *e)
 {
@@ -164,7 +147,7 @@ int lake_list(struct lake *l,
 
 int lake_log(struct lake *l,
              const struct lake_ref *ref,
-             int (*visit)(void *context, const struct lake_file *file, struct err *e),
+             lake_visit_file *visit,
              void *context,
              struct err *e)
 {
@@ -172,10 +155,8 @@ int lake_log(struct lake *l,
 
     if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
-    if (ref->kind != LAKE_REF_FILE && ref->kind != LAKE_REF_PATH) {
-        AUTO_MEM char *text = lake_ref_text(ref);
-        return err_set(e, ERR_USAGE, "%.200s is no file: a log is of one file, as /path", text);
-    }
+    if (ref->kind != LAKE_REF_FILE && ref->kind != LAKE_REF_PATH)
+        return ref_refuse(ref, "is not a file; a log shows one file: name it as /path", e);
     struct db_query *q =
         db_query(l->db, e,
                  FILE_COLUMNS " FROM version v JOIN file f ON f.id = v.file" VERSION_TABLES

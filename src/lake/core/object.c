@@ -6,37 +6,52 @@
 #include <stdio.h>
 #include <string.h>
 
+bool object_read_digest(struct db_query *q, int column, struct sha256_digest *out)
+{
+    size_t n;
+    const void *bytes = db_bytes(q, column, &n);
+
+    if (!bytes || n != sizeof out->bytes)
+        return false;
+    memcpy(out->bytes, bytes, n);
+    return true;
+}
+
+bool object_blob_unused(void *context, const char *name)
+{
+    struct lake *l = context;
+    struct err ignored;
+    AUTO_RESET struct db_query *q = db_query(l->db, &ignored,
+                                             "SELECT 1 FROM blob b JOIN object o ON o.blob = b.id"
+                                             " WHERE b.project = $1 AND b.name = $2 LIMIT 1",
+                                             DB_INT(l->project), DB_TEXT(name));
+
+    return db_step(q, &ignored) == 0;
+}
+
 void object_clear(struct object *o)
 {
     store_content_clear(&o->content);
     *o = (struct object){0};
 }
 
-#define OBJECT_COLUMNS                                                                             \
-    "SELECT o.id, o.sha256, o.size, o.at, o.part_bytes, o.parts, b.name FROM object o"             \
-    " LEFT JOIN blob b ON b.id = o.blob"
-
 static int damaged(int64_t id, struct err *e)
 {
     return err_set(e, ERR_IO, "the lake's database is damaged at object %lld", (long long)id);
 }
 
-/* The row as columns above; the query is reset. */
+/* The row of find_by_id. */
 static int read_row(struct db_query *q, struct object *out, struct err *e)
 {
     struct store_content *c = &out->content;
-    size_t n_digest, n_parts;
-    const void *digest = db_bytes(q, 1, &n_digest);
+    size_t n_parts;
     const void *parts = db_bytes(q, 5, &n_parts);
     const char *blob = db_text(q, 6);
 
     *out = (struct object){.id = db_int(q, 0), .present = blob != NULL};
-    if (!digest || n_digest != SHA256_BYTES || n_parts % SHA256_BYTES != 0 || db_int(q, 2) < 0 ||
-        (blob && strlen(blob) >= sizeof c->place.blob)) {
-        db_reset(q);
+    if (!object_read_digest(q, 1, &c->digest) || n_parts % SHA256_BYTES != 0 || db_int(q, 2) < 0 ||
+        (blob && strlen(blob) >= sizeof c->place.blob))
         return damaged(out->id, e);
-    }
-    memcpy(c->digest.bytes, digest, SHA256_BYTES);
     c->place.size = (uint64_t)db_int(q, 2);
     c->place.offset = (uint64_t)db_int(q, 3);
     if (blob)
@@ -47,23 +62,20 @@ static int read_row(struct db_query *q, struct object *out, struct err *e)
         c->parts = mem_zero(c->n_parts, sizeof *c->parts);
         memcpy(c->parts, parts, n_parts);
     }
-    db_reset(q);
     return 1;
-}
-
-static int read_one(struct db_query *q, struct object *out, struct err *e)
-{
-    int found = db_step(q, e);
-
-    return found == 1 ? read_row(q, out, e) : found;
 }
 
 static int find_by_id(struct lake *l, int64_t id, struct object *out, struct err *e)
 {
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT o.id, o.sha256, o.size, o.at, o.part_bytes, o.parts, b.name FROM object o"
+                 " LEFT JOIN blob b ON b.id = o.blob WHERE o.id = $1 AND o.project = $2",
+                 DB_INT(id), DB_INT(l->project));
+    int found = db_step(q, e);
+
     *out = (struct object){0};
-    return read_one(db_query(l->db, e, OBJECT_COLUMNS " WHERE o.id = $1 AND o.project = $2",
-                             DB_INT(id), DB_INT(l->project)),
-                    out, e);
+    return found == 1 ? read_row(q, out, e) : found;
 }
 
 int object_get(struct lake *l, int64_t id, struct object *out, struct err *e)
@@ -90,20 +102,17 @@ int object_moved(struct lake *l, struct object *o, struct err *e)
     return 1;
 }
 
-static int insert_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e)
-{
-    if (lake_remember_store(l, e) < 0 || db_ids(l->db, "blob", 1, id_out, e) < 0)
-        return -1;
-    return db_run(l->db, e, "INSERT INTO blob (id, project, name) VALUES ($1, $2, $3)",
-                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(name));
-}
-
 int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e)
 {
     int found = db_get_int(l->db, e, id_out, "SELECT id FROM blob WHERE project = $1 AND name = $2",
                            DB_INT(l->project), DB_TEXT(name));
 
-    return found == 0 ? insert_blob(l, name, id_out, e) : found < 0 ? -1 : 0;
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    if (lake_remember_store(l, e) < 0 || db_ids(l->db, "blob", 1, id_out, e) < 0)
+        return -1;
+    return db_run(l->db, e, "INSERT INTO blob (id, project, name) VALUES ($1, $2, $3)",
+                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(name));
 }
 
 /* 1: that content has a row, 0: none, -1 */
@@ -123,16 +132,9 @@ static int find_row(struct lake *l,
     return found;
 }
 
-/* gc took the content away, now it is back; or it was damaged. */
-static int restore(
-    struct lake *l, int64_t id, int64_t blob, const struct store_content *c, struct err *e)
+static struct db_value parts_value(const struct store_content *c)
 {
-    return db_run(l->db, e,
-                  "UPDATE object SET size = $3, blob = $4, at = $5, part_bytes = $6, parts = $7"
-                  " WHERE id = $1 AND project = $2",
-                  DB_INT(id), DB_INT(l->project), DB_INT((int64_t)c->place.size), DB_INT(blob),
-                  DB_INT((int64_t)c->place.offset), DB_INT((int64_t)c->part_bytes),
-                  c->n_parts ? DB_BYTES(c->parts, c->n_parts * sizeof *c->parts) : DB_NULL);
+    return c->n_parts ? DB_BYTES(c->parts, c->n_parts * sizeof *c->parts) : DB_NULL;
 }
 
 /* A store that had the content already was not sent it again. */
@@ -150,18 +152,11 @@ static int add_row(struct lake *l,
 {
     if (db_ids(l->db, "object", 1, id_out, e) < 0)
         return -1;
-    db_rows_int(rows, *id_out);
-    db_rows_int(rows, l->project);
-    db_rows_bytes(rows, c->digest.bytes, sizeof c->digest.bytes);
-    db_rows_int(rows, (int64_t)c->place.size);
-    db_rows_int(rows, blob);
-    db_rows_int(rows, (int64_t)c->place.offset);
-    db_rows_int(rows, (int64_t)c->part_bytes);
-    if (c->n_parts)
-        db_rows_bytes(rows, c->parts, c->n_parts * sizeof *c->parts);
-    else
-        db_rows_null(rows);
-    return db_rows_next(rows, e);
+    return db_rows_add(rows, e, DB_INT(*id_out), DB_INT(l->project),
+                       DB_BYTES(c->digest.bytes, sizeof c->digest.bytes),
+                       DB_INT((int64_t)c->place.size), DB_INT(blob),
+                       DB_INT((int64_t)c->place.offset), DB_INT((int64_t)c->part_bytes),
+                       parts_value(c));
 }
 
 /* Rows for all stored contents of which there is none; ids_out has those they were given. */
@@ -209,7 +204,14 @@ static int settle(
     if (!is_stored(c))
         return err_set(e, ERR_RETRY, "content %s was removed meanwhile: try again",
                        sha256_text(&c->digest, text));
-    return object_blob(l, c->place.blob, &blob, e) < 0 ? -1 : restore(l, *id, blob, c, e);
+    if (object_blob(l, c->place.blob, &blob, e) < 0)
+        return -1;
+    /* gc took the content away, now it is back; or it was damaged. */
+    return db_run(l->db, e,
+                  "UPDATE object SET size = $3, blob = $4, at = $5, part_bytes = $6, parts = $7"
+                  " WHERE id = $1 AND project = $2",
+                  DB_INT(*id), DB_INT(l->project), DB_INT((int64_t)c->place.size), DB_INT(blob),
+                  DB_INT((int64_t)c->place.offset), DB_INT((int64_t)c->part_bytes), parts_value(c));
 }
 
 /* Of contents whose rows were there all along. */

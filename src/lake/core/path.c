@@ -85,7 +85,7 @@ static int name_check(const char *what, const char *name, struct err *e)
         return 0;
     return err_set(
         e, ERR_USAGE,
-        "\"%s\" is no name of %s: up to 128 letters, digits, '.', '_' and '-', the first "
+        "\"%s\" is not a name for %s; give up to 128 letters, digits, '.', '_' and '-', the first "
         "a letter or digit",
         path_shown(name, shown), what);
 }
@@ -118,7 +118,7 @@ int path_user_check(const char *what, const char *name, struct err *e)
     if (len > 0 && len <= LAKE_NAME_MAX && is_clean(name, len) && strcspn(name, ":/") == len)
         return 0;
     return err_set(e, ERR_USAGE,
-                   "\"%s\" is no name of %s: up to 128 bytes of text without ':' and '/'",
+                   "\"%s\" is not a name for %s; give up to 128 bytes of text without ':' and '/'",
                    path_shown(name, shown), what);
 }
 

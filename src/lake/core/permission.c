@@ -22,7 +22,7 @@ static int bad_mode(const char *mode, struct err *e)
 
     return err_set(
         e, ERR_USAGE,
-        "\"%s\" is no mode: three digits of 0, 2 (write), 4 (read) and 6 such as 640, or "
+        "\"%s\" is not a mode; give three digits of 0, 2 (write), 4 (read) and 6 such as 640, or "
         "changes such as o-w or g=r,o=",
         path_shown(mode, shown));
 }
@@ -106,14 +106,6 @@ static void targets_clear(struct targets *t)
     *t = (struct targets){0};
 }
 
-static bool in_group(const struct lake *l, const char *group)
-{
-    for (size_t i = 0; i < l->n_groups; i++)
-        if (strcmp(l->groups[i], group) == 0)
-            return true;
-    return false;
-}
-
 static int check_right(const struct targets *t, const char *name, const char *owner, struct err *e)
 {
     const struct lake *l = t->l;
@@ -128,21 +120,20 @@ static int check_right(const struct targets *t, const char *name, const char *ow
                        shown, owner);
     if (c->owner && strcmp(c->owner, l->user) != 0)
         return err_set(e, ERR_DENIED, "%s: only an admin may give it to %s", shown, c->owner);
-    if (c->team && *c->team && !in_group(l, c->team))
+    if (c->team && *c->team && !lake_in_group(l, c->team))
         return err_set(e, ERR_DENIED, "%s: %s is not in the group %s", shown, l->user, c->team);
     return 0;
 }
 
 /* Columns: id, name, owner, mode. */
-static int collect(struct targets *t, struct db_query *q, struct err *e)
+static int collect(struct targets *t, struct db_query *query, struct err *e)
 {
+    AUTO_RESET struct db_query *q = query;
     int more;
 
     while ((more = db_step(q, e)) == 1) {
-        if (check_right(t, db_text(q, 1), db_text(q, 2), e) < 0) {
-            db_reset(q);
+        if (check_right(t, db_text(q, 1), db_text(q, 2), e) < 0)
             return -1;
-        }
         t->all = mem_room(t->all, t->n, &t->cap, sizeof *t->all);
         t->all[t->n++] = (struct target){db_int(q, 0), (unsigned)db_int(q, 3)};
     }
@@ -152,20 +143,18 @@ static int collect(struct targets *t, struct db_query *q, struct err *e)
 static int collect_tree(struct targets *t, const char *directory, struct err *e)
 {
     AUTO_MEM char *after = path_after(directory);
-    AUTO_RESET struct db_query *q =
-        db_query(t->l->db, e,
-                 "SELECT id, path, owner, mode FROM file WHERE project = $1"
-                 " AND path > $2 AND path < $3 AND removed = 0",
-                 DB_INT(t->l->project), DB_TEXT(directory), DB_TEXT(after));
 
-    return collect(t, q, e);
+    return collect(t,
+                   db_query(t->l->db, e,
+                            "SELECT id, path, owner, mode FROM file WHERE project = $1"
+                            " AND path > $2 AND path < $3 AND removed = 0",
+                            DB_INT(t->l->project), DB_TEXT(directory), DB_TEXT(after)),
+                   e);
 }
 
 static int collect_one(struct targets *t, const char *sql, int64_t id, struct err *e)
 {
-    AUTO_RESET struct db_query *q = db_query(t->l->db, e, sql, DB_INT(t->l->project), DB_INT(id));
-
-    return collect(t, q, e);
+    return collect(t, db_query(t->l->db, e, sql, DB_INT(t->l->project), DB_INT(id)), e);
 }
 
 static int find_targets(struct targets *t, const struct lake_ref *r, struct err *e)
@@ -187,9 +176,7 @@ static int find_targets(struct targets *t, const struct lake_ref *r, struct err 
     case LAKE_REF_JOB:
         break;
     }
-    AUTO_MEM char *text = lake_ref_text(r);
-    return err_set(e, ERR_USAGE,
-                   "%.200s: permissions are those of files, directories and whole sets", text);
+    return ref_refuse(r, "has no permissions; name a file, a directory or a whole set", e);
 }
 
 #define UPDATE(table)                                                                              \
@@ -207,7 +194,7 @@ static int apply(const struct targets *t, const struct target *target, struct er
                   DB_INT(mode), DB_TEXT(c->owner), DB_TEXT(c->team));
 }
 
-static int apply_all(
+static int change_all(
     struct lake *l, const struct change *c, const char *const *refs, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
@@ -225,13 +212,7 @@ static int apply_all(
 static int change(
     struct lake *l, const struct change *c, const char *const *refs, size_t n, struct err *e)
 {
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (apply_all(l, c, refs, n, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    return db_commit(l->db, e);
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, change_all(l, c, refs, n, e), e);
 }
 
 int lake_chmod(struct lake *l, const char *mode, const char *const *refs, size_t n, struct err *e)

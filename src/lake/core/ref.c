@@ -67,7 +67,37 @@ int ref_ask(struct lake *l, const struct lake_ref *r, unsigned access, struct er
                    missing & LAKE_WRITE ? "write" : "read", text);
 }
 
-typedef int visit_entry(void *context, const struct lake_entry *entry, struct err *e);
+int ref_refuse(const struct lake_ref *r, const char *why, struct err *e)
+{
+    AUTO_MEM char *text = lake_ref_text(r);
+
+    return err_set(e, ERR_USAGE, "%.200s %s", text, why);
+}
+
+bool ref_item(const struct lake_ref *r, enum lake_item *kind_out, int64_t *item_out)
+{
+    switch (r->kind) {
+    case LAKE_REF_FILE:
+        *kind_out = LAKE_ITEM_FILE;
+        *item_out = r->version;
+        return true;
+    case LAKE_REF_PATH:
+        *kind_out = LAKE_ITEM_PATH;
+        *item_out = r->file;
+        return true;
+    case LAKE_REF_SET:
+        *kind_out = LAKE_ITEM_SET;
+        *item_out = r->set_version;
+        return strcmp(r->path, "/") == 0;
+    case LAKE_REF_JOB:
+        *kind_out = LAKE_ITEM_JOB;
+        *item_out = r->number;
+        return true;
+    case LAKE_REF_TREE:
+        break;
+    }
+    return false;
+}
 
 /* Columns of a file version as an entry, and what its permissions are asked of. */
 #define ENTRY_COLUMNS "SELECT f.path, v.number, v.id, o.size, f.owner, f.team, f.mode, o.blob"
@@ -86,7 +116,7 @@ static struct lake_entry read_entry(struct db_query *q)
 
 /* The one file version of a reference. */
 static int visit_one(
-    struct lake *l, const struct lake_ref *r, visit_entry *visit, void *context, struct err *e)
+    struct lake *l, const struct lake_ref *r, lake_visit_entry *visit, void *context, struct err *e)
 {
     bool latest = r->kind == LAKE_REF_PATH;
     AUTO_RESET struct db_query *q =
@@ -114,30 +144,27 @@ static int visit_one(
  */
 struct walk {
     struct lake *l;
-    visit_entry *visit;
+    lake_visit_entry *visit;
     void *context;
     bool all; /* it ends the walk, else it is passed over */
 };
 
-/* 1: the file may be told, 0: it is passed over. */
-static int ask_to_read(const struct walk *w,
-                       const char *path,
-                       const char *owner,
-                       const char *team,
-                       unsigned mode,
-                       struct err *e)
+/* 1: the file may be told, 0: it is passed over. The row has its permissions from the column on. */
+static int ask_to_read(
+    const struct walk *w, const char *path, struct db_query *q, int column, struct err *e)
 {
     char shown[PATH_SHOWN];
 
-    if (lake_may(w->l, owner, team, mode, LAKE_READ))
+    if (lake_row_may(w->l, q, column, LAKE_READ))
         return 1;
-    return w->all ? lake_denied(w->l, path_shown(path, shown), owner, LAKE_READ, e) : 0;
+    return w->all ? lake_denied(w->l, path_shown(path, shown), db_text(q, column), LAKE_READ, e)
+                  : 0;
 }
 
 static int tell_row(const struct walk *w, struct db_query *q, struct err *e)
 {
     struct lake_entry entry = read_entry(q);
-    int told = ask_to_read(w, entry.path, db_text(q, 4), db_text(q, 5), (unsigned)db_int(q, 6), e);
+    int told = ask_to_read(w, entry.path, q, 4, e);
 
     return told == 1 ? w->visit(w->context, &entry, e) : told;
 }
@@ -171,8 +198,7 @@ static int ask_of_entry(const struct walk *w, const struct lake_entry *entry, st
 
     int found = db_step(q, e);
     if (found == 1) {
-        found =
-            ask_to_read(w, entry->path, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), e);
+        found = ask_to_read(w, entry->path, q, 0, e);
         db_reset(q);
     } else if (found == 0 && w->all) {
         return err_set(e, ERR_IO,
@@ -191,43 +217,32 @@ static int tell_entry(void *context, const struct lake_entry *entry, struct err 
     return told == 1 ? w->visit(w->context, entry, e) : told;
 }
 
-static int walk(struct walk *w, const struct lake_ref *r, struct err *e)
+static int walk(struct walk w, const struct lake_ref *r, struct err *e)
 {
-    if (ref_ask(w->l, r, LAKE_READ, e) < 0)
+    if (ref_ask(w.l, r, LAKE_READ, e) < 0)
         return -1;
     switch (r->kind) {
     case LAKE_REF_FILE:
     case LAKE_REF_PATH:
-        return visit_one(w->l, r, w->visit, w->context, e);
+        return visit_one(w.l, r, w.visit, w.context, e);
     case LAKE_REF_TREE:
-        return walk_tree(w, r->path, e);
+        return walk_tree(&w, r->path, e);
     case LAKE_REF_SET:
-        return entries_each(w->l, r->set_version, r->path, tell_entry, w, e);
+        return entries_each(w.l, r->set_version, r->path, tell_entry, &w, e);
     case LAKE_REF_JOB:
         break;
     }
-    return err_set(e, ERR_USAGE, "job:%lld is a job: it has no files of its own",
-                   (long long)r->number);
+    return ref_refuse(r, "is a job: it has no files of its own", e);
 }
 
-int lake_each_file(struct lake *l,
-                   const struct lake_ref *r,
-                   int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                   void *context,
-                   struct err *e)
+int lake_each_file(
+    struct lake *l, const struct lake_ref *r, lake_visit_entry *visit, void *context, struct err *e)
 {
-    struct walk w = {.l = l, .visit = visit, .context = context};
-
-    return walk(&w, r, e);
+    return walk((struct walk){l, visit, context, false}, r, e);
 }
 
-int lake_every_file(struct lake *l,
-                    const struct lake_ref *r,
-                    int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                    void *context,
-                    struct err *e)
+int lake_every_file(
+    struct lake *l, const struct lake_ref *r, lake_visit_entry *visit, void *context, struct err *e)
 {
-    struct walk w = {.l = l, .visit = visit, .context = context, .all = true};
-
-    return walk(&w, r, e);
+    return walk((struct walk){l, visit, context, true}, r, e);
 }

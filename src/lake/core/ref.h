@@ -27,6 +27,7 @@ struct lake_ref {
     char *set_name;      /* when it came by a set, else NULL */
     int64_t set;         /* by a set: id in table fileset */
     int64_t set_version; /* by a set: id in table set_version */
+    bool whole;          /* no version was named, be it by number or by a set */
 };
 void lake_ref_clear(struct lake_ref *r);
 
@@ -53,20 +54,22 @@ struct lake_entry {
     bool gone; /* its content was removed by gc; never told of what a set holds */
 };
 
+typedef int lake_visit_entry(void *context, const struct lake_entry *entry, struct err *e);
+
 /* For listings: calls visit for each file of the reference, in byte order of the paths. TREE leaves
  * out files that were removed or may not be read, SET those that may not. PATH: its latest version.
  * JOB: ERR_USAGE. visit does not walk itself, nor begin a transaction: it stands in the middle of a
  * query. */
 int lake_each_file(struct lake *l,
                    const struct lake_ref *r,
-                   int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                   lake_visit_entry *visit,
                    void *context,
                    struct err *e);
 /* The same for those who need all of them: the first file that may not be read ends it with
  * ERR_DENIED that names it. */
 int lake_every_file(struct lake *l,
                     const struct lake_ref *r,
-                    int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                    lake_visit_entry *visit,
                     void *context,
                     struct err *e);
 

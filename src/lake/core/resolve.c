@@ -2,6 +2,7 @@
  * nearest. Every command on the lake calls it. */
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "lake/core/bits.h"
 #include "lake/core/entries.h"
 #include "lake/core/files.h"
 #include "lake/core/internal.h"
@@ -12,7 +13,7 @@
 
 /* The longest path with everything escaped, and a set behind it. */
 #define TEXT_MAX (3 * LAKE_PATH_MAX + 2 * LAKE_NAME_MAX + 4)
-/* Names looked at for "did you mean". */
+/* Names looked at for "did you mean", as in the SQL below. */
 #define SUGGEST_MAX 256
 
 /* One reading of a text after another is tried; the last to fail with something to say is told. */
@@ -21,7 +22,6 @@ struct resolve {
     const char *text;
     unsigned access;
     struct lake_ref *out;
-    bool *whole;         /* set: no version was named */
     struct item_row set; /* that the text names, once found */
     struct err why;      /* ERR_NONE: nothing better than "no such file" */
 };
@@ -44,6 +44,7 @@ static bool read_number(const char *text, int64_t *out)
 
 /* ---- files ---- */
 
+/* Version 0: the file as a whole. */
 static int take_file(struct resolve *r,
                      const char *path,
                      const struct item_row *row,
@@ -56,13 +57,14 @@ static int take_file(struct resolve *r,
     if (item_ask(r->l, row, path_shown(path, shown), r->access, e) < 0)
         return -1;
     *r->out = (struct lake_ref){
-        .kind = LAKE_REF_FILE,
+        .kind = version ? LAKE_REF_FILE : LAKE_REF_PATH,
         .project = r->l->project,
         .may = row->may,
         .path = mem_dup(path),
         .file = row->id,
         .version = version,
         .number = number,
+        .whole = !version,
     };
     return 1;
 }
@@ -82,25 +84,9 @@ static int try_latest(struct resolve *r, const char *path, struct err *e)
                 path_shown(path, shown));
         return 0;
     }
-    *r->whole = true;
-    return take_file(r, path, &row, row.latest_version, row.latest, e);
-}
-
-static int take_path(struct resolve *r, const char *path, const struct item_row *row, struct err *e)
-{
-    char shown[PATH_SHOWN];
-
-    if (item_ask(r->l, row, path_shown(path, shown), r->access, e) < 0)
-        return -1;
-    *r->whole = true;
-    *r->out = (struct lake_ref){
-        .kind = LAKE_REF_PATH,
-        .project = r->l->project,
-        .may = row->may,
-        .path = mem_dup(path),
-        .file = row->id,
-    };
-    return 1;
+    found = take_file(r, path, &row, row.latest_version, row.latest, e);
+    r->out->whole = true;
+    return found;
 }
 
 static int take_version(
@@ -141,7 +127,7 @@ static int try_version_of(struct resolve *r, const char *base, const char *suffi
             break;
         found = lake_file_find(r->l, readings[i], &row, e);
         if (found == 1 && strcmp(suffix, "*") == 0)
-            return take_path(r, readings[i], &row, e);
+            return take_file(r, readings[i], &row, 0, 0, e);
         if (found == 1 && read_number(suffix, &number))
             return take_version(r, readings[i], &row, number, e);
     }
@@ -176,6 +162,7 @@ static struct lake_ref tree_ref(const struct lake *l, char *directory)
         .project = l->project,
         .may = LAKE_READ | LAKE_WRITE,
         .path = directory,
+        .whole = true,
     };
 }
 
@@ -185,53 +172,42 @@ static int try_directory(struct resolve *r, const char *path, struct err *e)
     char *directory = path[len - 1] == '/' ? mem_dup(path) : mem_printf("%s/", path);
     int found = len == 1 ? 1 : directory_exists(r->l, directory, e);
 
-    if (found == 1) {
-        *r->whole = true;
+    if (found == 1)
         *r->out = tree_ref(r->l, TAKE(directory));
-    }
     free(directory);
     return found;
 }
 
 /* ---- sets ---- */
 
-/* The nearest of the names that sql tells, with owner, team and mode of what they belong to: nobody
- * hears of what he may not read. */
-static int name_sql(struct lake *l,
-                    const char *sql,
-                    int64_t key,
-                    const char *name,
-                    char out[static LAKE_NAME_MAX + 1],
-                    struct err *e)
+/* The nearest of the names that sql tells, with owner, team and mode of what they belong to: names
+ * that the caller may not read are not told. *out is NULL when none is close; the caller frees it.
+ */
+static int name_sql(
+    struct lake *l, const char *sql, int64_t key, const char *name, char **out, struct err *e)
 {
-    AUTO_MEM char **names = mem_zero(SUGGEST_MAX, sizeof *names);
+    AUTO_CLEAR(lake_names) struct lake_names names = {0};
     AUTO_RESET struct db_query *q = db_query(l->db, e, sql, DB_INT(key));
-    size_t n = 0;
-    int more = 0;
+    int more;
 
-    out[0] = 0;
-    while (n < SUGGEST_MAX && (more = db_step(q, e)) == 1)
-        if (lake_may(l, db_text(q, 1), db_text(q, 2), (unsigned)db_int(q, 3), LAKE_READ))
-            names[n++] = mem_dup(db_text(q, 0));
-    db_reset(q);
-    const char *close = nearest(name, (const char *const *)names, n);
-    if (close)
-        memcpy(out, close, strnlen(close, LAKE_NAME_MAX) + 1);
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
-    return more < 0 ? -1 : 0;
+    while ((more = db_step(q, e)) == 1)
+        if (lake_row_may(l, q, 1, LAKE_READ))
+            lake_names_add(&names, db_text(q, 0));
+    const char *close = nearest(name, (const char *const *)names.items, names.n);
+    *out = close ? mem_dup(close) : NULL;
+    return more;
 }
 
 static int no_set(struct resolve *r, const char *name, struct err *e)
 {
-    char close[LAKE_NAME_MAX + 1];
+    AUTO_MEM char *close = NULL;
 
     if (name_sql(r->l,
                  "SELECT name, owner, team, mode FROM fileset WHERE project = $1"
                  " ORDER BY name LIMIT 256",
-                 r->l->project, name, close, e) < 0)
+                 r->l->project, name, &close, e) < 0)
         return -1;
-    if (*close)
+    if (close)
         err_set(&r->why, ERR_NOTFOUND, "there is no set @%s: did you mean @%s?", name, close);
     else
         err_set(&r->why, ERR_NOTFOUND, "there is no set @%s", name);
@@ -242,7 +218,7 @@ static int no_set(struct resolve *r, const char *name, struct err *e)
 static int find_alias(
     struct resolve *r, const char *name, const char *alias, int64_t *number_out, struct err *e)
 {
-    char close[LAKE_NAME_MAX + 1];
+    AUTO_MEM char *close = NULL;
 
     *number_out = 0;
     int found = db_get_int(r->l->db, e, number_out,
@@ -253,9 +229,9 @@ static int find_alias(
     if (name_sql(r->l,
                  "SELECT a.name, s.owner, s.team, s.mode FROM set_alias a JOIN fileset s"
                  " ON s.id = a.fileset WHERE a.fileset = $1 ORDER BY a.name LIMIT 256",
-                 r->set.id, alias, close, e) < 0)
+                 r->set.id, alias, &close, e) < 0)
         return -1;
-    if (*close)
+    if (close)
         err_set(&r->why, ERR_NOTFOUND, "no version of @%s is named %s: did you mean @%s:%s?", name,
                 alias, name, close);
     else
@@ -420,19 +396,19 @@ static int try_set(struct resolve *r, struct err *e)
 
 /* ---- what is said when nothing is found ---- */
 
-struct names {
-    char *all[SUGGEST_MAX];
-    size_t n;
-};
-
 static int collect_name(void *context, const struct lake_file *file, struct err *e)
 {
-    struct names *names = context;
-    size_t len = strlen(file->path);
+    struct lake_names *names = context;
 
     if (names->n == SUGGEST_MAX)
         return err_set(e, ERR_NONE, "enough");
-    names->all[names->n++] = cut(file->path, file->path[len - 1] == '/' ? len - 1 : len);
+    const char *name = strrchr(file->path, '/') + 1;
+    AUTO_MEM char *directory = *name ? NULL : mem_dup(file->path);
+    if (directory) {
+        directory[strlen(directory) - 1] = 0;
+        name = strrchr(directory, '/') + 1;
+    }
+    lake_names_add(names, name);
     return 0;
 }
 
@@ -441,22 +417,13 @@ static int collect_name(void *context, const struct lake_file *file, struct err 
 static char *nearest_in(struct lake *l, char *directory, const char *path)
 {
     struct lake_ref tree = tree_ref(l, directory);
-    struct names *names = mem_zero(1, sizeof *names);
-    const char *tails[SUGGEST_MAX];
+    AUTO_CLEAR(lake_names) struct lake_names names = {0};
     struct err ignored;
-    char *found = NULL;
-    size_t len = strlen(directory);
 
-    lake_list(l, &tree, false, collect_name, names, &ignored);
-    for (size_t i = 0; i < names->n; i++)
-        tails[i] = names->all[i] + len;
-    const char *close = nearest(path + len, tails, names->n);
-    if (close)
-        found = mem_printf("%s%s", directory, close);
-    for (size_t i = 0; i < names->n; i++)
-        free(names->all[i]);
-    free(names);
-    return found;
+    lake_list(l, &tree, false, collect_name, &names, &ignored);
+    const char *close =
+        nearest(path + strlen(directory), (const char *const *)names.items, names.n);
+    return close ? mem_printf("%s%s", directory, close) : NULL;
 }
 
 /* Goes down as far as directories exist, and looks for the next part there. */
@@ -528,12 +495,12 @@ static int take_job(struct resolve *r, int64_t id, struct err *e)
     if (found <= 0)
         return found < 0 ? -1 : err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
     bool own = r->l->admin || strcmp(db_text(q, 0), r->l->user) == 0;
-    *r->whole = true;
     *r->out = (struct lake_ref){
         .kind = LAKE_REF_JOB,
         .project = r->l->project,
         .may = LAKE_READ | (own ? LAKE_WRITE : 0U),
         .number = id,
+        .whole = true,
     };
     return ref_ask(r->l, r->out, r->access, e);
 }
@@ -543,22 +510,17 @@ static int no_reference(const char *text, struct err *e)
     char shown[PATH_SHOWN];
 
     return err_set(e, ERR_USAGE,
-                   "\"%s\" is no reference: /path, /path#2, /dir/, @set, @set:1 or job:7",
+                   "\"%s\" is not a reference; give /path, /path#2, /dir/, @set, @set:1 or job:7",
                    path_shown(text, shown));
 }
 
-int ref_resolve(struct lake *l,
-                const char *text,
-                unsigned access,
-                struct lake_ref *out,
-                bool *whole_out,
-                struct err *e)
+int lake_resolve(
+    struct lake *l, const char *text, unsigned access, struct lake_ref *out, struct err *e)
 {
-    struct resolve r = {.l = l, .text = text, .access = access, .out = out, .whole = whole_out};
+    struct resolve r = {.l = l, .text = text, .access = access, .out = out};
     int64_t job;
 
     *out = (struct lake_ref){0};
-    *whole_out = false;
     if (strlen(text) > TEXT_MAX)
         return no_reference(text, e);
     if (text[0] == '/')
@@ -567,15 +529,7 @@ int ref_resolve(struct lake *l,
         return take_job(&r, job, e);
     if (text[0] != '@')
         return no_reference(text, e);
-    *whole_out = !strchr(text, ':');
     int found = try_set(&r, e);
+    out->whole = !strchr(text, ':');
     return found == 0 ? not_found(&r, e) : found < 0 ? -1 : 0;
-}
-
-int lake_resolve(
-    struct lake *l, const char *text, unsigned access, struct lake_ref *out, struct err *e)
-{
-    bool whole;
-
-    return ref_resolve(l, text, access, out, &whole, e);
 }

@@ -148,15 +148,9 @@ static int insert_version(struct version_rows *r,
                           const struct version_done *done,
                           struct err *e)
 {
-    db_rows_int(r->versions, done->version);
-    db_rows_int(r->versions, r->l->project);
-    db_rows_int(r->versions, file);
-    db_rows_int(r->versions, done->number);
-    db_rows_int(r->versions, v->object);
-    db_rows_int(r->versions, r->made.id);
-    db_rows_int(r->versions, v->executable);
-    db_rows_int(r->versions, 0);
-    return db_rows_next(r->versions, e);
+    return db_rows_add(r->versions, e, DB_INT(done->version), DB_INT(r->l->project), DB_INT(file),
+                       DB_INT(done->number), DB_INT(v->object), DB_INT(r->made.id),
+                       DB_INT(v->executable), DB_INT(0));
 }
 
 static int insert_file(struct version_rows *r,
@@ -167,24 +161,9 @@ static int insert_file(struct version_rows *r,
 {
     if (db_ids(r->l->db, "file", 1, id_out, e) < 0)
         return -1;
-    db_rows_int(r->files, *id_out);
-    db_rows_int(r->files, r->l->project);
-    db_rows_text(r->files, path);
-    db_rows_text(r->files, r->made.owner);
-    db_rows_text(r->files, "");
-    db_rows_int(r->files, MODE_NEW);
-    db_rows_int(r->files, first->number);
-    db_rows_int(r->files, first->version);
-    db_rows_int(r->files, 0);
-    return db_rows_next(r->files, e);
-}
-
-static int update_file(struct lake *l, int64_t file, const struct version_done *done, struct err *e)
-{
-    return db_run(l->db, e,
-                  "UPDATE file SET latest = $2, latest_version = $3, removed = 0"
-                  " WHERE id = $1",
-                  DB_INT(file), DB_INT(done->number), DB_INT(done->version));
+    return db_rows_add(r->files, e, DB_INT(*id_out), DB_INT(r->l->project), DB_TEXT(path),
+                       DB_TEXT(r->made.owner), DB_TEXT(""), DB_INT(MODE_NEW), DB_INT(first->number),
+                       DB_INT(first->version), DB_INT(0));
 }
 
 /* Looks for the path: 1: it has versions, 0: none, and there may be one; -1. */
@@ -225,8 +204,11 @@ int version_rows_add(struct version_rows *r,
     *out = (struct version_done){.number = row.last + 1};
     if (db_ids(r->l->db, "version", 1, &out->version, e) < 0)
         return -1;
-    int result =
-        found == 1 ? update_file(r->l, file, out, e) : insert_file(r, v->path, out, &file, e);
+    int result = found == 1 ? db_run(r->l->db, e,
+                                     "UPDATE file SET latest = $2, latest_version = $3, removed = 0"
+                                     " WHERE id = $1",
+                                     DB_INT(file), DB_INT(out->number), DB_INT(out->version))
+                            : insert_file(r, v->path, out, &file, e);
     if (result < 0 || insert_version(r, file, v, out, e) < 0)
         return -1;
     /* Only vacant paths are written late: no other query of this transaction looks for them. */

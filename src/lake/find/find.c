@@ -17,7 +17,7 @@ struct search {
     struct lake *l;
     const struct find_expression *expression;
     uint64_t left; /* answers still wanted */
-    int (*visit)(void *context, const struct lake_found *found, struct err *e);
+    lake_visit_found *visit;
     void *context;
     struct find_answer answer;
 };
@@ -315,7 +315,7 @@ static int tell_in_order(struct search *s, const struct lake_find_options *o, st
 int lake_find(struct lake *l,
               const char *expression,
               const struct lake_find_options *options,
-              int (*visit)(void *context, const struct lake_found *found, struct err *e),
+              lake_visit_found *visit,
               void *context,
               struct err *e)
 {
@@ -378,28 +378,18 @@ static int describe_entry(void *context, const struct lake_entry *entry, struct 
 
 static int describe_ref(struct search *s, const struct lake_ref *ref, struct err *e)
 {
+    enum lake_item kind;
+    int64_t item;
+
     if (ref_ask(s->l, ref, LAKE_READ, e) < 0)
         return -1;
-    switch (ref->kind) {
-    case LAKE_REF_FILE:
-        return describe(s, LAKE_ITEM_FILE, ref->version, e);
-    case LAKE_REF_PATH:
-        return describe(s, LAKE_ITEM_PATH, ref->file, e);
-    case LAKE_REF_JOB:
-        return describe(s, LAKE_ITEM_JOB, ref->number, e);
-    case LAKE_REF_SET:
-        if (!ref->path || strcmp(ref->path, "/") == 0)
-            return describe(s, LAKE_ITEM_SET, ref->set_version, e);
-        break;
-    case LAKE_REF_TREE:
-        break;
-    }
-    return lake_each_file(s->l, ref, describe_entry, s, e);
+    return ref_item(ref, &kind, &item) ? describe(s, kind, item, e)
+                                       : lake_each_file(s->l, ref, describe_entry, s, e);
 }
 
 int lake_describe(struct lake *l,
                   const struct lake_ref *ref,
-                  int (*visit)(void *context, const struct lake_found *found, struct err *e),
+                  lake_visit_found *visit,
                   void *context,
                   struct err *e)
 {

@@ -182,8 +182,7 @@ static int read_builtins(
     int got = db_step(q, e);
 
     if (got == 1) {
-        a->readable =
-            lake_may(l, db_text(q, OWNER), db_text(q, TEAM), (unsigned)db_int(q, MODE), LAKE_READ);
+        a->readable = lake_row_may(l, q, OWNER, LAKE_READ);
         add_builtins(a, kind, q);
     }
     return got;

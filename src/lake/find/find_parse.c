@@ -262,7 +262,7 @@ static int understand(const struct parser *p,
     /* As text it would find nothing, without a word. */
     if (is_date_shaped(o->text))
         return FAIL(p, o->begin, e,
-                    "this is no time, as 2026-11-15 or 2026-11-15T10:30Z are; quote text");
+                    "this is not a time, as 2026-11-15 or 2026-11-15T10:30Z are; quote text");
     *out = number_parse(o->text, &number) ? meaning_of_number(number) : meaning_of_text(o->text);
     return 0;
 }
@@ -485,7 +485,7 @@ int find_parse(const char *text, struct find_expression *out, struct err *e)
         return err_set(e, ERR_USAGE, "the expression has %zu bytes; at most %d are allowed", len,
                        FIND_EXPRESSION_MAX);
     if (utf8_first_bad(text, len, &line) < len)
-        return err_set(e, ERR_USAGE, "the expression is no clean UTF-8 text: byte %zu",
+        return err_set(e, ERR_USAGE, "the expression is not clean UTF-8 text: byte %zu",
                        utf8_first_bad(text, len, &line) + 1);
     /* Quoted texts are copied with all that follows them: at most once a condition and end. */
     out->arena = arena_new((size_t)FIND_EXPRESSION_MAX * 4 * FIND_CONDITIONS_MAX);

@@ -40,8 +40,7 @@ bool find_accepts(const struct find_question *q, struct db_query *row)
         if (!text || regexec(&c->regex, text, 0, NULL, 0) != 0)
             return false;
     }
-    return lake_may(q->l, db_text(row, FIND_OWNER), db_text(row, FIND_TEAM),
-                    (unsigned)db_int(row, FIND_MODE), LAKE_READ);
+    return lake_row_may(q->l, row, FIND_OWNER, LAKE_READ);
 }
 
 static void enter_sources(struct race *r)

@@ -15,12 +15,8 @@
 
 struct sql {
     struct buf text;
-    struct parameter {
-        enum lake_value_kind kind; /* NONE: whole */
-        int64_t whole;
-        double number;
-        const char *text; /* borrowed from the conditions: it must last as long as the query */
-    } parameters[PARAMETERS_MAX];
+    /* Texts are borrowed from the conditions: they must last as long as the query. */
+    struct db_value values[PARAMETERS_MAX];
     int n;
 };
 
@@ -29,65 +25,45 @@ static void sql_clear(struct sql *s)
     buf_clear(&s->text);
 }
 
-static struct parameter *add_parameter(struct sql *s)
+/* The text before it, and a parameter with this value. */
+static void put(struct sql *s, const char *before, struct db_value value)
 {
     assert(s->n < PARAMETERS_MAX);
-    struct parameter *p = &s->parameters[s->n++];
-    *p = (struct parameter){0};
-    buf_printf(&s->text, "$%d", s->n);
-    return p;
+    s->values[s->n++] = value;
+    buf_printf(&s->text, "%s$%d", before, s->n);
 }
 
-static void put_whole(struct sql *s, int64_t v)
+static struct db_value bound_value(const struct find_condition *c, const struct find_bound *b)
 {
-    add_parameter(s)->whole = v;
-}
-
-static void put_text(struct sql *s, const char *text)
-{
-    struct parameter *p = add_parameter(s);
-
-    p->kind = LAKE_VALUE_TEXT;
-    p->text = text;
-}
-
-static void put_bound(struct sql *s, const struct find_condition *c, const struct find_bound *b)
-{
-    if (c->kind == LAKE_VALUE_TEXT) {
-        put_text(s, b->text);
-        return;
-    }
-    struct parameter *p = add_parameter(s);
-    p->kind = LAKE_VALUE_NUMBER;
-    p->number = b->number;
+    return c->kind == LAKE_VALUE_TEXT ? DB_TEXT(b->text) : DB_REAL(b->number);
 }
 
 /* "TRUE" is not written: a condition without bounds ends up as column IS NOT NULL. */
 static void put_range(struct sql *s, const char *column, const struct find_condition *c)
 {
+    buf_puts(&s->text, column);
     if (find_is_equality(c)) {
-        buf_printf(&s->text, "%s = ", column);
-        put_bound(s, c, &c->low);
+        put(s, " = ", bound_value(c, &c->low));
         return;
     }
-    buf_printf(&s->text, "%s IS NOT NULL", column);
+    buf_puts(&s->text, " IS NOT NULL");
     if (c->low.given) {
-        buf_printf(&s->text, " AND %s %s ", column, c->low.open ? ">" : ">=");
-        put_bound(s, c, &c->low);
+        buf_printf(&s->text, " AND %s", column);
+        put(s, c->low.open ? " > " : " >= ", bound_value(c, &c->low));
     }
     if (c->high.given) {
-        buf_printf(&s->text, " AND %s %s ", column, c->high.open ? "<" : "<=");
-        put_bound(s, c, &c->high);
+        buf_printf(&s->text, " AND %s", column);
+        put(s, c->high.open ? " < " : " <= ", bound_value(c, &c->high));
     }
 }
 
-static void put_slot(struct sql *s,
-                     const char *m,
-                     const struct find_scope *scope,
-                     const struct find_term *t)
+/* And the column begins as everything does that the pattern matches. */
+static void put_prefix(struct sql *s, const char *column, const struct find_condition *c)
 {
-    buf_printf(&s->text, "%s.slot = ", m);
-    put_whole(s, meta_slot(t->key, scope->item, t->condition->kind));
+    buf_printf(&s->text, " AND %s", column);
+    put(s, " >= ", DB_TEXT(c->prefix));
+    buf_printf(&s->text, " AND %s", column);
+    put(s, " < ", DB_TEXT(c->past));
 }
 
 /* The value a WITHIN or OUTSIDE condition names, in row m. */
@@ -99,7 +75,8 @@ static void put_value(struct sql *s,
     const struct find_condition *c = t->condition;
     char column[32];
 
-    put_slot(s, m, scope, t);
+    buf_printf(&s->text, "%s.slot", m);
+    put(s, " = ", DB_INT(meta_slot(t->key, scope->item, c->kind)));
     if (c->kind == LAKE_VALUE_NONE)
         return;
     buf_puts(&s->text, " AND ");
@@ -139,15 +116,14 @@ static void put_meta_prefix(struct sql *s,
                             int64_t first,
                             const struct find_condition *c)
 {
-    buf_printf(&s->text, "%s.slot IN (", m);
-    for (int i = 0; i < META_SLOTS; i++) {
-        buf_puts(&s->text, i ? ", " : "");
-        put_whole(s, first + i);
-    }
-    buf_printf(&s->text, ") AND %s.value >= ", m);
-    put_text(s, c->prefix);
-    buf_printf(&s->text, " AND %s.value < ", m);
-    put_text(s, c->past);
+    char column[32];
+
+    snprintf(column, sizeof column, "%s.value", m);
+    buf_printf(&s->text, "%s.slot", m);
+    for (int i = 0; i < META_SLOTS; i++)
+        put(s, i ? ", " : " IN (", DB_INT(first + i));
+    buf_puts(&s->text, ")");
+    put_prefix(s, column, c);
 }
 
 /* Rows m of an index that a condition begins from. */
@@ -166,10 +142,10 @@ static void put_meta_rows(struct sql *s,
         put_meta_prefix(s, m, first, t->condition);
         return;
     }
-    buf_printf(&s->text, "%s.slot >= ", m);
-    put_whole(s, first);
-    buf_printf(&s->text, " AND %s.slot < ", m);
-    put_whole(s, first + META_SLOTS);
+    buf_printf(&s->text, "%s.slot", m);
+    put(s, " >= ", DB_INT(first));
+    buf_printf(&s->text, " AND %s.slot", m);
+    put(s, " < ", DB_INT(first + META_SLOTS));
 }
 
 static void put_builtin_test(struct sql *s,
@@ -191,12 +167,8 @@ static void put_builtin_test(struct sql *s,
             buf_printf(&s->text, " AND %s IS NOT NULL", column);
         break;
     case FIND_MATCHES:
-        if (c->prefix) {
-            buf_printf(&s->text, " AND %s >= ", column);
-            put_text(s, c->prefix);
-            buf_printf(&s->text, " AND %s < ", column);
-            put_text(s, c->past);
-        }
+        if (c->prefix)
+            put_prefix(s, column, c);
         break;
     case FIND_EXISTS:
         if (scope->gaps)
@@ -211,14 +183,14 @@ static void put_builtin_test(struct sql *s,
 
 static void put_key(struct sql *s, const char *m, const struct find_scope *scope, int64_t key)
 {
-    buf_printf(&s->text, " AND %s.kind = %d AND %s.key = ", m, scope->item, m);
-    put_whole(s, key);
+    buf_printf(&s->text, " AND %s.kind = %d AND %s.key", m, scope->item, m);
+    put(s, " = ", DB_INT(key));
 }
 
 static void put_project(struct sql *s, const char *alias, const struct find_question *q)
 {
-    buf_printf(&s->text, "%s.project = ", alias);
-    put_whole(s, q->l->project);
+    buf_puts(&s->text, alias);
+    put(s, ".project = ", DB_INT(q->l->project));
 }
 
 /* ---- what a source holds ---- */
@@ -247,14 +219,6 @@ static void put_order(struct sql *s,
         buf_puts(&s->text, q->descending ? " DESC, " : ", ");
     }
     buf_puts(&s->text, item);
-}
-
-static void put_meta_source(struct sql *s,
-                            const struct find_scope *scope,
-                            const struct find_term *t)
-{
-    buf_puts(&s->text, " FROM meta m WHERE ");
-    put_meta_rows(s, "m", scope, t);
 }
 
 /* The tables from this one to the home table. */
@@ -300,48 +264,26 @@ static void put_source(struct sql *s,
                        const struct find_source *source,
                        bool shallow)
 {
-    if (is_meta_source(source))
-        put_meta_source(s, scope, source->term);
-    else
+    if (is_meta_source(source)) {
+        buf_puts(&s->text, " FROM meta m WHERE ");
+        put_meta_rows(s, "m", scope, source->term);
+    } else {
         put_builtin_source(s, q, scope, source->term, shallow);
+    }
 }
 
 static void put_limit(struct sql *s, uint64_t limit)
 {
-    buf_puts(&s->text, " LIMIT ");
-    put_whole(s, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
+    put(s, " LIMIT ", DB_INT(limit > INT64_MAX ? INT64_MAX : (int64_t)limit));
 }
 
 /* ---- running it ---- */
 
-static struct db_query *prepare(const struct find_question *q, const struct sql *s, struct err *e)
+static struct db_query *prepare(const struct find_question *q, struct sql *s, struct err *e)
 {
-    assert(!s->text.full);
-    struct db_query *query = db_prepare(q->l->db, buf_str(&s->text), e);
-    for (int i = 0; query && i < s->n; i++) {
-        const struct parameter *p = &s->parameters[i];
-        db_bind(query, i + 1,
-                p->kind == LAKE_VALUE_TEXT     ? DB_TEXT(p->text)
-                : p->kind == LAKE_VALUE_NUMBER ? DB_REAL(p->number)
-                                               : DB_INT(p->whole));
-    }
-    return query;
-}
-
-/* First column of the query's only row; 0 when there is none. */
-static int read_number(const struct find_question *q,
-                       const struct sql *s,
-                       uint64_t *out,
-                       struct err *e)
-{
-    struct db_query *query = prepare(q, s, e);
-    int got = query ? db_step(query, e) : -1;
-
-    if (got < 0)
-        return -1;
-    *out = got ? (uint64_t)db_int(query, 0) : 0;
-    db_reset(query);
-    return 0;
+    assert(!s->text.full && s->n < PARAMETERS_MAX);
+    s->values[s->n] = DB_NONE;
+    return db_query_bound(q->l->db, buf_str(&s->text), s->values, e);
 }
 
 /* Whether the source has at least n rows: skipping is twice as fast as counting up to a limit. */
@@ -353,28 +295,13 @@ static int has_rows(const struct find_question *q,
                     struct err *e)
 {
     AUTO_CLEAR(sql) struct sql s = {.n = 0};
-    uint64_t there;
+    int64_t there;
 
     buf_init(&s.text, SQL_MAX);
     buf_puts(&s.text, "SELECT 1");
     put_source(&s, q, scope, source, shallow);
-    buf_puts(&s.text, " LIMIT 1 OFFSET ");
-    put_whole(&s, (int64_t)n - 1);
-    return read_number(q, &s, &there, e) < 0 ? -1 : there != 0;
-}
-
-static int count_rows(const struct find_question *q,
-                      const struct find_scope *scope,
-                      const struct find_source *source,
-                      uint64_t *out,
-                      struct err *e)
-{
-    AUTO_CLEAR(sql) struct sql s = {.n = 0};
-
-    buf_init(&s.text, SQL_MAX);
-    buf_puts(&s.text, "SELECT count(*)");
-    put_source(&s, q, scope, source, false);
-    return read_number(q, &s, out, e);
+    put(&s, " LIMIT 1 OFFSET ", DB_INT((int64_t)n - 1));
+    return db_take_int(prepare(q, &s, e), &there, e);
 }
 
 int find_count(const struct find_question *q,
@@ -384,6 +311,8 @@ int find_count(const struct find_question *q,
                uint64_t *out,
                struct err *e)
 {
+    AUTO_CLEAR(sql) struct sql rows = {.n = 0};
+    int64_t count = 0;
     int more = 0;
 
     *out = most;
@@ -394,7 +323,12 @@ int find_count(const struct find_question *q,
         more = has_rows(q, s, source, false, most, e);
     if (more != 0)
         return more < 0 ? -1 : 0;
-    return count_rows(q, s, source, out, e);
+    buf_init(&rows.text, SQL_MAX);
+    buf_puts(&rows.text, "SELECT count(*)");
+    put_source(&rows, q, s, source, false);
+    more = db_take_int(prepare(q, &rows, e), &count, e);
+    *out = (uint64_t)count;
+    return more < 0 ? -1 : 0;
 }
 
 /* ---- answers ---- */
@@ -408,13 +342,8 @@ struct draft {
     char item[24];                         /* the column with the thing's id */
     size_t order[FIND_CONDITIONS_MAX + 1]; /* users' keys to look up, rarest first */
     size_t n_order;
-    struct sql sql;
+    struct sql *sql;
 };
-
-static void draft_clear(struct draft *d)
-{
-    sql_clear(&d->sql);
-}
 
 static const char *alias_of(size_t i, char out[static 24])
 {
@@ -455,21 +384,21 @@ static void put_columns(struct draft *d)
 {
     char alias[24];
 
-    buf_printf(&d->sql.text, "SELECT %s, ", d->item);
+    buf_printf(&d->sql->text, "SELECT %s, ", d->item);
     if (d->q->sort)
-        put_sort_column(&d->sql, d->scope, d->q->sort->condition,
+        put_sort_column(d->sql, d->scope, d->q->sort->condition,
                         alias_of((size_t)(d->q->sort - d->q->terms), alias));
     else
-        buf_puts(&d->sql.text, "0");
-    buf_printf(&d->sql.text, ", %s", d->scope->rights);
+        buf_puts(&d->sql->text, "0");
+    buf_printf(&d->sql->text, ", %s", d->scope->rights);
     for (size_t i = 0; i < d->q->n; i++) {
         const struct find_condition *c = d->q->terms[i].condition;
         if (c->op != FIND_MATCHES)
             continue;
         if (c->builtin == META_NONE)
-            buf_printf(&d->sql.text, ", %s.value", alias_of(i, alias));
+            buf_printf(&d->sql->text, ", %s.value", alias_of(i, alias));
         else
-            buf_printf(&d->sql.text, ", %s", d->scope->columns[c->builtin]);
+            buf_printf(&d->sql->text, ", %s", d->scope->columns[c->builtin]);
     }
 }
 
@@ -500,22 +429,21 @@ static bool needs_table(const struct draft *d, const struct find_table *table)
 static void put_tables(struct draft *d)
 {
     const struct find_table *home = d->scope->tables, *first = NULL;
-    struct buf *text = &d->sql.text;
+    struct buf *text = &d->sql->text;
     char alias[24];
 
     buf_puts(text, " FROM ");
     if (d->candidates) {
         buf_printf(text, "(SELECT %s AS item", is_meta_source(d->source) ? "m.item" : d->scope->id);
-        put_source(&d->sql, d->q, d->scope, d->source, false);
-        put_order(&d->sql, d->q, d->scope, "m",
-                  is_meta_source(d->source) ? "m.item" : d->scope->id);
-        put_limit(&d->sql, d->candidates);
+        put_source(d->sql, d->q, d->scope, d->source, false);
+        put_order(d->sql, d->q, d->scope, "m", is_meta_source(d->source) ? "m.item" : d->scope->id);
+        put_limit(d->sql, d->candidates);
         buf_puts(text, ") c");
     } else if (is_meta_source(d->source)) {
         buf_printf(text, "meta %s", alias_of((size_t)(d->source->term - d->q->terms), alias));
     } else {
         first = find_scope_table(d->scope, d->source->term);
-        put_way(&d->sql, d->scope, first);
+        put_way(d->sql, d->scope, first);
     }
     for (size_t i = 0; i < d->n_order; i++)
         buf_printf(text, " CROSS JOIN meta %s", alias_of(d->order[i], alias));
@@ -527,7 +455,7 @@ static void put_tables(struct draft *d)
 /* The place where the query begins belongs to the project, as users' keys do. */
 static void put_beginning(struct draft *d)
 {
-    struct sql *s = &d->sql;
+    struct sql *s = d->sql;
     char alias[24];
 
     if (d->candidates) {
@@ -547,20 +475,20 @@ static void put_beginning(struct draft *d)
 
 static void put_missing(struct draft *d, const struct find_term *t)
 {
-    buf_puts(&d->sql.text, " AND NOT EXISTS (SELECT 1 FROM meta x WHERE ");
-    buf_printf(&d->sql.text, "x.item = %s", d->item);
-    put_key(&d->sql, "x", d->scope, t->key);
-    buf_puts(&d->sql.text, ")");
+    buf_puts(&d->sql->text, " AND NOT EXISTS (SELECT 1 FROM meta x WHERE ");
+    buf_printf(&d->sql->text, "x.item = %s", d->item);
+    put_key(d->sql, "x", d->scope, t->key);
+    buf_puts(&d->sql->text, ")");
 }
 
 /* The row of a key of the thing at hand. A single value is looked up in its index, where the rows
  * of that value lie close together; the table's own order would lead to another page each time. */
 static void put_lookup(struct draft *d, const char *alias, const struct find_term *t)
 {
-    buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
+    buf_printf(&d->sql->text, " AND %s.item = %s", alias, d->item);
     if (!find_is_equality(t->condition))
-        put_key(&d->sql, alias, d->scope, t->key);
-    put_meta_test(&d->sql, alias, d->scope, t);
+        put_key(d->sql, alias, d->scope, t->key);
+    put_meta_test(d->sql, alias, d->scope, t);
 }
 
 static void put_conditions(struct draft *d)
@@ -577,7 +505,7 @@ static void put_conditions(struct draft *d)
             put_missing(d, &d->q->terms[i]);
         /* Kinds were chosen before. */
         if (c->builtin != META_NONE && c->builtin != META_KIND)
-            put_builtin_test(&d->sql, d->scope, c);
+            put_builtin_test(d->sql, d->scope, c);
     }
 }
 
@@ -587,9 +515,9 @@ static void put_links(struct draft *d)
 
     for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
         if (t->link && needs_table(d, t))
-            buf_printf(&d->sql.text, " AND %s", t->link);
+            buf_printf(&d->sql->text, " AND %s", t->link);
     if (d->scope->here)
-        buf_printf(&d->sql.text, " AND %s", d->scope->here);
+        buf_printf(&d->sql->text, " AND %s", d->scope->here);
 }
 
 struct db_query *find_query(const struct find_question *q,
@@ -599,11 +527,11 @@ struct db_query *find_query(const struct find_question *q,
                             uint64_t limit,
                             struct err *e)
 {
-    AUTO_CLEAR(draft)
-    struct draft d = {.q = q, .scope = s, .source = source, .candidates = candidates};
+    AUTO_CLEAR(sql) struct sql sql = {.n = 0};
+    struct draft d = {.q = q, .scope = s, .source = source, .candidates = candidates, .sql = &sql};
     char alias[24];
 
-    buf_init(&d.sql.text, SQL_MAX);
+    buf_init(&sql.text, SQL_MAX);
     if (candidates)
         snprintf(d.item, sizeof d.item, "c.item");
     else if (is_meta_source(source))
@@ -613,14 +541,14 @@ struct db_query *find_query(const struct find_question *q,
     choose_order(&d);
     put_columns(&d);
     put_tables(&d);
-    buf_puts(&d.sql.text, " WHERE ");
+    buf_puts(&sql.text, " WHERE ");
     put_beginning(&d);
     put_conditions(&d);
     put_links(&d);
-    put_order(&d.sql, q, s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", d.item);
+    put_order(&sql, q, s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", d.item);
     /* Or SQLite may walk the whole table in that order, so as not to sort a few rows. */
     if (source->term && !find_source_in_order(q, source->term))
-        buf_puts(&d.sql.text, " + 0");
-    put_limit(&d.sql, limit);
-    return prepare(q, &d.sql, e);
+        buf_puts(&sql.text, " + 0");
+    put_limit(&sql, limit);
+    return prepare(q, &sql, e);
 }

@@ -96,13 +96,14 @@ struct lake_job_filter {
     bool newest_first;
     uint64_t limit; /* 0 = no limit */
 };
+typedef int lake_visit_job(void *context, const struct lake_job *job, struct err *e);
 /* By id; an index serves states with any one of user, name and run, and after, so that 10,000
  * queued and 1,000,000 old jobs are fine. visit neither begins a transaction nor asks for jobs: it
  * stands in the middle of a query.
  */
 int lake_job_list(struct lake *l,
                   const struct lake_job_filter *filter,
-                  int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                  lake_visit_job *visit,
                   void *context,
                   struct err *e);
 

@@ -50,32 +50,25 @@ static int write_bill(
 {
     struct job_row row;
 
-    if (lake_job_row_own(l, id, &row, e) < 0 ||
-        db_run(l->db, e, "UPDATE job SET cost_microusd = $2, cost_basis = $3 WHERE id = $1",
-               DB_INT(id), DB_INT(microusd), DB_TEXT(basis)) < 0)
+    if (lake_job_row_own(l, id, &row, e) < 0)
         return -1;
-    return db_commit(l->db, e);
+    return db_run(l->db, e, "UPDATE job SET cost_microusd = $2, cost_basis = $3 WHERE id = $1",
+                  DB_INT(id), DB_INT(microusd), DB_TEXT(basis));
 }
 
 int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e)
 {
     if (microusd < 0)
         return err_set(e, ERR_USAGE, "job %lld: its cost is negative", (long long)id);
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (write_bill(l, id, microusd, basis, e) == 0)
-        return 0;
-    db_rollback(l->db);
-    return -1;
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, write_bill(l, id, microusd, basis, e), e);
 }
 
 int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e)
 {
     *microusd_out = 0;
-    return db_get_int(l->db, e, microusd_out,
-                      "SELECT sum(cost_microusd) FROM job"
-                      " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL",
-                      DB_INT(l->project), DB_INT(since_ms)) < 0
-               ? -1
-               : 0;
+    int found = db_get_int(l->db, e, microusd_out,
+                           "SELECT sum(cost_microusd) FROM job"
+                           " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL",
+                           DB_INT(l->project), DB_INT(since_ms));
+    return found < 0 ? -1 : 0;
 }

@@ -42,16 +42,6 @@ static int count_points(struct adding *a, struct err *e)
     return row < 0 ? -1 : 0;
 }
 
-static int new_series(struct adding *a, const char *name, struct err *e)
-{
-    if (a->names >= NAMES_MAX)
-        return err_set(e, ERR_USAGE, "job %lld has %d metrics already, no room for %s",
-                       (long long)a->job, NAMES_MAX, name);
-    return db_run(a->l->db, e,
-                  "INSERT INTO job_series (job, name, series, points) VALUES ($1, $2, $3, 0)",
-                  DB_INT(a->job), DB_TEXT(name), DB_INT(++a->names));
-}
-
 /* The number of the series of that name, made when it is new. */
 static int find_series(struct adding *a, const char *name, int64_t *out, struct err *e)
 {
@@ -61,10 +51,13 @@ static int find_series(struct adding *a, const char *name, int64_t *out, struct 
 
     if (found != 0)
         return found < 0 ? -1 : 0;
-    if (new_series(a, name, e) < 0)
-        return -1;
-    *out = a->names;
-    return 0;
+    if (a->names >= NAMES_MAX)
+        return err_set(e, ERR_USAGE, "job %lld has %d metrics already, no room for %s",
+                       (long long)a->job, NAMES_MAX, name);
+    *out = ++a->names;
+    return db_run(a->l->db, e,
+                  "INSERT INTO job_series (job, name, series, points) VALUES ($1, $2, $3, 0)",
+                  DB_INT(a->job), DB_TEXT(name), DB_INT(*out));
 }
 
 static int run_point(struct adding *a,
@@ -118,7 +111,7 @@ static int add_points(struct adding *a,
     for (size_t i = 0; i < n; i++)
         if (add_point(a, &metrics[i], e) < 0)
             return -1;
-    return db_commit(a->l->db, e);
+    return 0;
 }
 
 int lake_job_add_metrics(
@@ -126,12 +119,7 @@ int lake_job_add_metrics(
 {
     struct adding a = {.l = l, .job = id};
 
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (add_points(&a, metrics, n, e) == 0)
-        return 0;
-    db_rollback(l->db);
-    return -1;
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, add_points(&a, metrics, n, e), e);
 }
 
 int lake_job_metrics(struct lake *l,

@@ -48,8 +48,6 @@ enum column {
     " j.cost_microusd, j.cost_basis, j.machine, j.limits, t.command, t.details"                    \
     " FROM job j CROSS JOIN job_text t WHERE t.job = j.id"
 
-typedef int visit_job(void *context, const struct lake_job *job, struct err *e);
-
 static const char *text_or_empty(struct db_query *q, enum column column)
 {
     const char *text = db_text(q, (int)column);
@@ -120,7 +118,8 @@ static struct lake_job read_job(struct lake *l, struct db_query *q)
     };
 }
 
-static int tell(struct lake *l, struct db_query *q, visit_job *visit, void *context, struct err *e)
+static int tell(
+    struct lake *l, struct db_query *q, lake_visit_job *visit, void *context, struct err *e)
 {
     struct lake_job job = read_job(l, q);
     size_t bytes;
@@ -214,7 +213,7 @@ static void write_list(struct buf *sql, const struct lake_job_filter *f)
 
 int lake_job_list(struct lake *l,
                   const struct lake_job_filter *filter,
-                  int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                  lake_visit_job *visit,
                   void *context,
                   struct err *e)
 {

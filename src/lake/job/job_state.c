@@ -28,12 +28,13 @@ int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err 
         }
     const char *close = nearest(text, lake_job_state_texts + 1, LAKE_JOB_LOST);
     if (close)
-        return err_set(e, ERR_USAGE, "\"%.40s\" is no state of a job: did you mean %s?", text,
+        return err_set(e, ERR_USAGE, "\"%.40s\" is not a state of a job; did you mean %s?", text,
                        close);
-    return err_set(e, ERR_USAGE,
-                   "\"%.40s\" is no state of a job: queued, launching, fetching, running, storing, "
-                   "finished, failed, killed or lost",
-                   text);
+    return err_set(
+        e, ERR_USAGE,
+        "\"%.40s\" is not a state of a job; give queued, launching, fetching, running, storing, "
+        "finished, failed, killed or lost",
+        text);
 }
 
 bool lake_job_state_final(enum lake_job_state state)

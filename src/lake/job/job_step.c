@@ -100,9 +100,9 @@ static int check_change(const struct lake_job_change *c, struct err *e)
     const char *words[] = {c->cost_basis, c->machine, c->limits};
 
     if (c->to < LAKE_JOB_QUEUED || c->to > LAKE_JOB_LOST)
-        return err_set(e, ERR_USAGE, "job %lld: %d is no state", (long long)c->id, (int)c->to);
+        return err_set(e, ERR_USAGE, "job %lld: %d is not a state", (long long)c->id, (int)c->to);
     if (!isfinite(c->runtime_s))
-        return err_set(e, ERR_USAGE, "job %lld: its runtime is no number", (long long)c->id);
+        return err_set(e, ERR_USAGE, "job %lld: its runtime is not a number", (long long)c->id);
     if (c->cost_basis && c->cost_microusd < 0)
         return err_set(e, ERR_USAGE, "job %lld: its cost is negative", (long long)c->id);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -173,7 +173,7 @@ static int change_all(struct lake *l, struct lake_job_change *changes, size_t n,
     for (size_t i = 0; i < n; i++)
         if (lake_job_apply(l, &changes[i], e) < 0)
             return -1;
-    return db_commit(l->db, e);
+    return 0;
 }
 
 int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e)
@@ -182,9 +182,8 @@ int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, str
         return 0;
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (change_all(l, changes, n, e) == 0)
+    if (db_end(l->db, change_all(l, changes, n, e), e) == 0)
         return 0;
-    db_rollback(l->db);
     for (size_t i = 0; i < n; i++)
         changes[i].applied = false;
     return -1;
@@ -192,34 +191,24 @@ int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, str
 
 /* ---- the end, asked for ---- */
 
-static int note_stop(struct lake *l, int64_t id, const char *reason, struct err *e)
-{
-    char line[REASON_MAX + 1];
-
-    clean_text(reason ? reason : "", line);
-    return db_run(l->db, e, "UPDATE job SET stop_reason = $2 WHERE id = $1 AND stop_reason IS NULL",
-                  DB_INT(id), DB_TEXT(line));
-}
-
 static int ask_stop(struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e)
 {
+    struct lake_job_change killed = {
+        .id = id, .to = LAKE_JOB_KILLED, .reason = reason, .runtime_s = -1};
+    char line[REASON_MAX + 1];
     struct job_row row;
 
     if (lake_job_row_own(l, id, &row, e) < 0)
         return -1;
     *final_out = lake_job_state_final(row.state);
     if (*final_out)
-        return db_commit(l->db, e);
-    if (note_stop(l, id, reason, e) < 0)
+        return 0;
+    clean_text(reason ? reason : "", line);
+    if (db_run(l->db, e, "UPDATE job SET stop_reason = $2 WHERE id = $1 AND stop_reason IS NULL",
+               DB_INT(id), DB_TEXT(line)) < 0)
         return -1;
-    if (row.state == LAKE_JOB_QUEUED) {
-        struct lake_job_change killed = {
-            .id = id, .to = LAKE_JOB_KILLED, .reason = reason, .runtime_s = -1};
-        if (lake_job_apply(l, &killed, e) < 0)
-            return -1;
-        *final_out = true;
-    }
-    return db_commit(l->db, e);
+    *final_out = row.state == LAKE_JOB_QUEUED;
+    return *final_out ? lake_job_apply(l, &killed, e) : 0;
 }
 
 int lake_job_ask_stop(
@@ -227,9 +216,7 @@ int lake_job_ask_stop(
 {
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (ask_stop(l, id, reason, final_out, e) == 0)
-        return 0;
-    db_rollback(l->db);
-    *final_out = false;
-    return -1;
+    int result = db_end(l->db, ask_stop(l, id, reason, final_out, e), e);
+    *final_out = *final_out && result == 0;
+    return result;
 }

@@ -41,7 +41,7 @@ static int write_tags(struct lake *l, int64_t id, const char *const *pairs, size
     for (size_t i = 0; i < n; i++)
         if (write_tag(l, &row, pairs[i], e) < 0)
             return -1;
-    return db_commit(l->db, e);
+    return 0;
 }
 
 int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
@@ -51,10 +51,9 @@ int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n,
             return -1;
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (write_tags(l, id, pairs, n, e) == 0)
-        return 0;
-    db_rollback(l->db);
-    return err_wrap(e, "tag job %lld", (long long)id);
+    return db_end(l->db, write_tags(l, id, pairs, n, e), e) < 0
+               ? err_wrap(e, "tag job %lld", (long long)id)
+               : 0;
 }
 
 /* What the job printed so far, on its output as well; and the job itself, to be found by. */
@@ -106,26 +105,12 @@ int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e
         return -1;
     /* Behind its own input and code; the same code needs no telling twice. */
     int64_t code = with.code_version == row.code_version ? 0 : with.code_version;
-    if (add_edge(l, other, row.output_version, with.input_version, 2, e) == 0 &&
-        add_edge(l, other, row.output_version, code, 3, e) == 0)
-        return db_commit(l->db, e);
-    db_rollback(l->db);
+    int added = add_edge(l, other, row.output_version, with.input_version, 2, e);
+    if (added == 0)
+        added = add_edge(l, other, row.output_version, code, 3, e);
+    if (db_end(l->db, added, e) == 0)
+        return 0;
     return err_wrap(e, "note that job %lld was part of job %lld", (long long)other, (long long)job);
-}
-
-static int note_output(const struct storing *s, int64_t set_version, struct err *e)
-{
-    return db_run(s->l->db, e,
-                  "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
-                  " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
-                  DB_INT(s->row.id), DB_INT(set_version));
-}
-
-static int flag_different(const struct storing *s, int64_t set_version, struct err *e)
-{
-    AUTO_MEM char *pair = mem_printf(LAKE_TAG_NON_DETERMINISTIC "=%s", s->text);
-
-    return meta_put(s->l, LAKE_ITEM_SET, set_version, pair, e);
 }
 
 /* In the transaction that numbers the versions, or undoes them. */
@@ -139,7 +124,10 @@ static int take_output(void *context, int64_t set_version, struct err *e)
         s->late = true;
         return err_set(e, ERR_USAGE, "job %lld came to its end meanwhile", (long long)s->row.id);
     }
-    if (note_output(s, set_version, e) < 0)
+    if (db_run(s->l->db, e,
+               "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
+               " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
+               DB_INT(s->row.id), DB_INT(set_version)) < 0)
         return -1;
     if (set_version == s->again) /* which has its edges and tags */
         return 0;
@@ -147,7 +135,8 @@ static int take_output(void *context, int64_t set_version, struct err *e)
         add_edge(s->l, s->row.id, set_version, s->row.code_version, 1, e) < 0 ||
         copy_tags(s->l, s->row.id, set_version, e) < 0)
         return -1;
-    return s->again ? flag_different(s, set_version, e) : 0;
+    AUTO_MEM char *differs = mem_printf(LAKE_TAG_NON_DETERMINISTIC "=%s", s->text ? s->text : "");
+    return s->again ? meta_put(s->l, LAKE_ITEM_SET, set_version, differs, e) : 0;
 }
 
 /* A job that is over: finished is what was asked for, be it by an earlier call. */
@@ -236,7 +225,8 @@ int lake_job_restore(struct lake *l,
     if (lake_resolve(l, set, LAKE_READ, &ref, e) < 0)
         return -1;
     if (ref.kind != LAKE_REF_SET)
-        return err_set(e, ERR_USAGE, "%.200s is no set version that a job could make again", set);
+        return err_set(e, ERR_USAGE, "%.200s is not a set version that a job could make again",
+                       set);
     struct storing s = {.l = l, .change = change, .again = ref.set_version, .text = set};
     return store_job(&s, directory, progress, e);
 }

@@ -56,7 +56,8 @@ static int check_name(const char *name, struct err *e)
     if (len > 0 && len <= LAKE_NAME_MAX && utf8_first_bad(name, len, &line) == len &&
         strcspn(name, "\r\n\t") == len)
         return 0;
-    return err_set(e, ERR_USAGE, "\"%s\" is no name of a job: one line of at most %d bytes",
+    return err_set(e, ERR_USAGE,
+                   "\"%s\" is not a name for a job; give one line of at most %d bytes",
                    path_shown(name, shown), LAKE_NAME_MAX);
 }
 
@@ -68,7 +69,8 @@ static int check_resources(const struct lake_job_request *r, struct err *e)
         return err_set(e, ERR_USAGE, "%llu MB of memory cannot be had",
                        (unsigned long long)r->memory_mb);
     if (!(r->time_limit_s >= 0 && r->time_limit_s <= TIME_LIMIT_S_MAX))
-        return err_set(e, ERR_USAGE, "a time limit of %g s is none", r->time_limit_s);
+        return err_set(e, ERR_USAGE, "a time limit of %g s cannot be set; give 0 to 1e10 seconds",
+                       r->time_limit_s);
     if (r->run < 0 || r->rerun_of < 0)
         return err_set(e, ERR_USAGE, "numbers of runs and jobs are above 0");
     return 0;
@@ -105,24 +107,15 @@ static int check_request(const struct lake_job_request *r, struct err *e)
 
 /* ---- references ---- */
 
-static int set_number(struct lake *l, int64_t set_version, int64_t *out, struct err *e)
-{
-    *out = 0;
-    return db_get_int(l->db, e, out,
-                      "SELECT number FROM set_version WHERE id = $1 AND project = $2",
-                      DB_INT(set_version), DB_INT(l->project)) < 0
-               ? -1
-               : 0;
-}
-
 /* Of a file the set it comes by is named, not the version of the file. */
 static char *exact_text(struct lake *l, const struct lake_ref *ref, struct err *e)
 {
-    int64_t number;
+    int64_t number = 0;
 
     if (ref->kind == LAKE_REF_SET)
         return lake_ref_text(ref);
-    if (set_number(l, ref->set_version, &number, e) < 0)
+    if (db_get_int(l->db, e, &number, "SELECT number FROM set_version WHERE id = $1",
+                   DB_INT(ref->set_version)) < 0)
         return NULL;
     AUTO_MEM char *path = lake_path_escape(ref->path);
     return mem_printf("%s@%s:%lld", path, ref->set_name, (long long)number);
@@ -138,10 +131,11 @@ static int make_exact(struct lake *l, const char *asked, struct exact *out, stru
     if (lake_resolve(l, asked, LAKE_READ, &ref, e) < 0)
         return -1;
     if (ref.set_version == 0)
-        return err_set(e, ERR_USAGE,
-                       "%.200s is no set or part of one: jobs work on sets, see tradewind help set "
-                       "create",
-                       asked);
+        return err_set(
+            e, ERR_USAGE,
+            "%.200s is not a set or part of one; jobs work on sets, see tradewind help set "
+            "create",
+            asked);
     out->text = exact_text(l, &ref, e);
     out->version = ref.set_version;
     if (!out->text)
@@ -266,7 +260,7 @@ static int submit_all(struct submission *s,
     for (size_t i = 0; i < n; i++)
         if (submit_one(s, *first_out + (int64_t)i, &requests[i], e) < 0)
             return blame(i, n, e);
-    return db_commit(s->l->db, e);
+    return 0;
 }
 
 int lake_job_submit(struct lake *l,
@@ -286,10 +280,8 @@ int lake_job_submit(struct lake *l,
             return blame(i, n, e);
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (submit_all(&s, requests, n, first_id_out, e) < 0) {
-        db_rollback(l->db);
-        *first_id_out = 0;
-        return -1;
-    }
-    return 0;
+    if (db_end(l->db, submit_all(&s, requests, n, first_id_out, e), e) == 0)
+        return 0;
+    *first_id_out = 0;
+    return -1;
 }

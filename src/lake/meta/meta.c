@@ -91,11 +91,8 @@ static int check_writable(
     int got = db_step(q, e);
 
     if (got == 0)
-        err_set(e, ERR_NOTFOUND, "%s is not in this project", name);
-    else if (got == 1 &&
-             !lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE))
-        got = lake_denied(l, name, db_text(q, 0), LAKE_WRITE, e);
-    return got == 1 ? 0 : -1;
+        return err_set(e, ERR_NOTFOUND, "%s is not in this project", name);
+    return got < 0 ? -1 : lake_row_ask(l, q, 0, name, LAKE_WRITE, e);
 }
 
 /* What is done to every thing of a reference. */
@@ -125,27 +122,15 @@ static int act_on_entry(void *context, const struct lake_entry *entry, struct er
 /* "@S" is the set version itself; "/dir/" and "/dir/@S" are each of their files. */
 static int for_each_item(struct each *each, const struct lake_ref *ref, struct err *e)
 {
-    bool whole_set = ref->kind == LAKE_REF_SET && (!ref->path || strcmp(ref->path, "/") == 0);
     AUTO_MEM char *name = lake_ref_text(ref);
+    enum lake_item kind;
+    int64_t item;
 
     /* The right to write is asked of each item. */
     if (ref_ask(each->l, ref, 0, e) < 0)
         return -1;
-    switch (ref->kind) {
-    case LAKE_REF_FILE:
-        return act_on(each, LAKE_ITEM_FILE, ref->version, name, e);
-    case LAKE_REF_PATH:
-        return act_on(each, LAKE_ITEM_PATH, ref->file, name, e);
-    case LAKE_REF_JOB:
-        return act_on(each, LAKE_ITEM_JOB, ref->number, name, e);
-    case LAKE_REF_SET:
-        if (whole_set)
-            return act_on(each, LAKE_ITEM_SET, ref->set_version, name, e);
-        break;
-    case LAKE_REF_TREE:
-        break;
-    }
-    return lake_every_file(each->l, ref, act_on_entry, each, e);
+    return ref_item(ref, &kind, &item) ? act_on(each, kind, item, name, e)
+                                       : lake_every_file(each->l, ref, act_on_entry, each, e);
 }
 
 /* ---- tag and untag ---- */
@@ -173,13 +158,7 @@ int lake_tag(
     for (size_t i = 0; i < n; i++)
         if (lake_tag_check(pairs[i], e) < 0)
             return -1;
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (meta_tag_ref(l, ref, pairs, n, e) < 0 || db_commit(l->db, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    return 0;
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, meta_tag_ref(l, ref, pairs, n, e), e);
 }
 
 static int remove_keys(struct each *each, enum lake_item kind, int64_t item, struct err *e)
@@ -206,7 +185,7 @@ static int untag_all(struct each *each, const struct lake_ref *ref, struct err *
         AUTO_MEM char *name = lake_ref_text(ref);
         return err_set(e, ERR_NOTFOUND, "%s has no key \"%s\"", name, each->words[i]);
     }
-    return db_commit(each->l->db, e);
+    return 0;
 }
 
 /* The same key twice would not be found the second time. */
@@ -231,11 +210,5 @@ int lake_untag(
         return -1;
     AUTO_MEM uint64_t *removed = mem_zero(n + 1, sizeof *removed);
     struct each each = {.l = l, .act = remove_keys, .words = keys, .n = n, .removed = removed};
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (untag_all(&each, ref, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    return 0;
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, untag_all(&each, ref, e), e);
 }

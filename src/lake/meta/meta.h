@@ -44,6 +44,8 @@ struct lake_found {
     size_t n_values;
 };
 
+typedef int lake_visit_found(void *context, const struct lake_found *found, struct err *e);
+
 struct lake_find_options {
     const char *max, *min, *sort; /* a key; at most one of the three. max, min: best first */
     bool reverse;                 /* of sort */
@@ -60,7 +62,7 @@ struct lake_find_options {
 int lake_find(struct lake *l,
               const char *expression,
               const struct lake_find_options *options,
-              int (*visit)(void *context, const struct lake_found *found, struct err *e),
+              lake_visit_found *visit,
               void *context,
               struct err *e);
 /* The keys that an expression asks to be there, each once. */
@@ -71,7 +73,7 @@ int lake_find_keys(const char *expression,
 /* Everything known about a thing, as find would show it; about each file of a directory. */
 int lake_describe(struct lake *l,
                   const struct lake_ref *ref,
-                  int (*visit)(void *context, const struct lake_found *found, struct err *e),
+                  lake_visit_found *visit,
                   void *context,
                   struct err *e);
 

@@ -104,15 +104,14 @@ static int tag_all(struct lake *l,
     *tagged_out = 0;
     for (uint64_t number = 1; (line = next_line(context)); number++) {
         AUTO_MEM char *copy = mem_dup(line);
-        if (split(copy, words, e) < 0)
-            return err_wrap(e, "line %llu", (unsigned long long)number);
-        if (words->n == 0 || words->word[0][0] == '#')
+        int done = split(copy, words, e);
+        if (done == 0 && (words->n == 0 || words->word[0][0] == '#'))
             continue;
-        if (tag_words(l, words, e) < 0)
+        if (done < 0 || tag_words(l, words, e) < 0)
             return err_wrap(e, "line %llu", (unsigned long long)number);
         ++*tagged_out;
     }
-    return db_commit(l->db, e);
+    return 0;
 }
 
 int lake_tag_lines(struct lake *l,
@@ -123,9 +122,5 @@ int lake_tag_lines(struct lake *l,
 {
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (tag_all(l, next_line, context, tagged_out, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    return 0;
+    return db_end(l->db, tag_all(l, next_line, context, tagged_out, e), e);
 }

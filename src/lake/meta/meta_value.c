@@ -84,16 +84,17 @@ int meta_key_check(const char *key, size_t len, struct err *e)
     for (size_t i = 1; i < len; i++)
         good &= meta_key_char(key[i]);
     if (!good)
-        return err_set(e, ERR_USAGE,
-                       "\"%.*s\" is no key: letters, digits, '_', '-', '.' and '/', beginning with "
-                       "a letter or '_'",
-                       clean ? (int)len : 0, key);
+        return err_set(
+            e, ERR_USAGE,
+            "\"%.*s\" is not a key; give letters, digits, '_', '-', '.' and '/', beginning with "
+            "a letter or '_'",
+            clean ? (int)len : 0, key);
     return 0;
 }
 
 static int kept_by_lake(const char *key, struct err *e)
 {
-    return err_set(e, ERR_USAGE, "%s is kept by the lake itself and cannot be set or removed", key);
+    return err_set(e, ERR_USAGE, "%s is set by the lake itself and cannot be set or removed", key);
 }
 
 int meta_key_check_settable(const char *key, size_t len, struct err *e)
@@ -280,7 +281,7 @@ int meta_pair_split(const char *pair, struct meta_pair *out, struct err *e)
     size_t bad = utf8_first_bad(out->value, len, &line);
     if (bad < len)
         return err_set(e, ERR_USAGE,
-                       "the value of %s is no clean UTF-8 text: byte %zu is 0x%02x; keep such "
+                       "the value of %s is not clean UTF-8 text: byte %zu is 0x%02x; keep such "
                        "content in a file",
                        out->key, bad + 1, (unsigned char)out->value[bad]);
     out->kind = meta_value_kind(out->value, &out->number);

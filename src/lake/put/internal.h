@@ -132,6 +132,9 @@ int put_also(struct lake *l,
              struct lake_put_summary *summary,
              struct err *e);
 
+/* The names of the set and the tags. */
+int put_check_options(const struct lake_put_options *o, struct err *e);
+
 /* Whether the content of an object is there: 1, 0, -1. */
 int commit_present(struct lake *l, int64_t object, struct err *e);
 

@@ -16,16 +16,6 @@ struct walk {
     char start[SOURCE_PATH_MAX];
 };
 
-static int walk_seek(struct walk *w, const char *path, struct err *e)
-{
-    snprintf(w->start, sizeof w->start, "%s", path);
-    w->q = db_query(w->l->db, e, w->sql, DB_TEXT(w->start),
-                    w->has_project ? DB_INT(w->l->project) : DB_NULL);
-    int row = db_step(w->q, e);
-    w->at_row = row > 0;
-    return row < 0 ? -1 : 0;
-}
-
 static int walk_step(struct walk *w, struct err *e)
 {
     int row = db_step(w->q, e);
@@ -34,15 +24,21 @@ static int walk_step(struct walk *w, struct err *e)
     return row < 0 ? -1 : 0;
 }
 
+static int walk_seek(struct walk *w, const char *path, struct err *e)
+{
+    snprintf(w->start, sizeof w->start, "%s", path);
+    w->q = db_query(w->l->db, e, w->sql, DB_TEXT(w->start),
+                    w->has_project ? DB_INT(w->l->project) : DB_NULL);
+    return walk_step(w, e);
+}
+
 /* 1: the walk stands at the row of this path; 0: there is none; -1 */
 static int walk_to(struct walk *w, const char *path, struct err *e)
 {
     int order;
 
-    if (!w->q || strcmp(path, w->start) < 0) {
-        if (walk_seek(w, path, e) < 0)
-            return -1;
-    }
+    if ((!w->q || strcmp(path, w->start) < 0) && walk_seek(w, path, e) < 0)
+        return -1;
     for (unsigned skipped = 0; w->at_row; skipped++) {
         order = strcmp(db_text(w->q, 0), path);
         if (order >= 0)
@@ -59,14 +55,6 @@ static void walk_end(struct walk *w)
         db_reset(w->q);
 }
 
-static bool same_bytes(struct db_query *q, int column, const struct sha256_digest *digest)
-{
-    size_t n;
-    const void *bytes = db_bytes(q, column, &n);
-
-    return n == sizeof digest->bytes && memcmp(bytes, digest->bytes, n) == 0;
-}
-
 static void take_digest(struct source_file *f, struct db_query *q)
 {
     struct source_stamp stamp = {
@@ -76,13 +64,8 @@ static void take_digest(struct source_file *f, struct db_query *q)
         .mtime_ns = db_int(q, 4),
         .ctime_ns = db_int(q, 5),
     };
-    size_t n;
-    const void *bytes = db_bytes(q, 6, &n);
 
-    if (n != sizeof f->digest.bytes || !source_stamp_equal(&stamp, &f->stamp))
-        return;
-    memcpy(f->digest.bytes, bytes, n);
-    f->known = true;
+    f->known = source_stamp_equal(&stamp, &f->stamp) && object_read_digest(q, 6, &f->digest);
 }
 
 static int look_at_stamps(struct lake *l, struct source_list *list, struct err *e)
@@ -115,16 +98,16 @@ static int look_at_stamps(struct lake *l, struct source_list *list, struct err *
 static int take_latest(
     struct lake *l, struct source_file *f, const char *path, struct db_query *q, struct err *e)
 {
-    const char *owner = db_text(q, 1);
+    struct sha256_digest digest;
 
-    if (!lake_may(l, owner, db_text(q, 2), (unsigned)db_int(q, 3), LAKE_WRITE))
-        return lake_denied(l, path, owner, LAKE_WRITE, e);
+    if (lake_row_ask(l, q, 1, path, LAKE_WRITE, e) < 0)
+        return -1;
     bool removed = db_int(q, 4) != 0, gone = db_is_null(q, 8);
     if (removed || gone)
         return 0;
     f->number = db_int(q, 5);
     f->version = db_int(q, 6);
-    f->same = f->known && same_bytes(q, 9, &f->digest);
+    f->same = f->known && object_read_digest(q, 9, &digest) && sha256_equal(&digest, &f->digest);
     if (f->same)
         f->object = db_int(q, 7);
     return 0;
@@ -188,12 +171,10 @@ int known_look(struct lake *l, struct source_list *list, struct err *e)
 {
     if (db_begin_read(l->db, e) < 0)
         return -1;
-    int result = look_at_stamps(l, list, e) < 0 || look_at_paths(l, list, e) < 0 ||
-                         look_at_objects(l, list, e) < 0
-                     ? -1
-                     : 0;
+    bool good = look_at_stamps(l, list, e) == 0 && look_at_paths(l, list, e) == 0 &&
+                look_at_objects(l, list, e) == 0;
     db_rollback(l->db);
-    return result;
+    return good ? 0 : -1;
 }
 
 struct db_rows *known_rows_new(struct lake *l)
@@ -213,14 +194,10 @@ int known_remember(struct db_rows *rows, const struct source_list *list, size_t 
 
     if (!path)
         return 0;
-    db_rows_text(rows, path);
-    db_rows_int(rows, (int64_t)f->stamp.device);
-    db_rows_int(rows, (int64_t)f->stamp.inode);
-    db_rows_int(rows, (int64_t)f->stamp.size);
-    db_rows_int(rows, f->stamp.mtime_ns);
-    db_rows_int(rows, f->stamp.ctime_ns);
-    db_rows_bytes(rows, f->digest.bytes, sizeof f->digest.bytes);
-    return db_rows_next(rows, e);
+    return db_rows_add(rows, e, DB_TEXT(path), DB_INT((int64_t)f->stamp.device),
+                       DB_INT((int64_t)f->stamp.inode), DB_INT((int64_t)f->stamp.size),
+                       DB_INT(f->stamp.mtime_ns), DB_INT(f->stamp.ctime_ns),
+                       DB_BYTES(f->digest.bytes, sizeof f->digest.bytes));
 }
 
 static bool begins_with(const char *text, const char *start)

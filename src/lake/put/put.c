@@ -96,10 +96,7 @@ static void count_unchanged(struct put *p)
     p->summary->bytes = p->list->bytes;
 }
 
-static int visit_all(struct put *p,
-                     int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
-                     void *context,
-                     struct err *e)
+static int visit_all(struct put *p, lake_visit_put *visit, void *context, struct err *e)
 {
     for (size_t i = 0; visit && i < p->list->n_files; i++) {
         const struct source_file *f = &p->list->files[i];
@@ -259,10 +256,8 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
         (void)upload_save(u, &ignored);
     upload_drop_spares(u);
     if (hopeless || (!u->session.resumed && u->next_seq == 0)) {
-        if (db_begin(p->l->db, &ignored) == 0 &&
-            (session_row_remove(p->l, u->session.id, &ignored) < 0 ||
-             db_commit(p->l->db, &ignored) < 0))
-            db_rollback(p->l->db);
+        if (db_begin(p->l->db, &ignored) == 0)
+            (void)db_end(p->l->db, session_row_remove(p->l, u->session.id, &ignored), &ignored);
         return leave_nothing(p, e);
     }
     if (p->also)
@@ -273,17 +268,6 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
     return add_words(e, words);
 }
 
-/* Only the cache of stamps gains by it, so failing is no harm. */
-static void remember_stamps(struct put *p, struct upload *u)
-{
-    struct err ignored;
-
-    if (!u->batch.n_arrivals || db_begin(p->l->db, &ignored) < 0)
-        return;
-    if (upload_record(u, false, &ignored) < 0 || db_commit(p->l->db, &ignored) < 0)
-        db_rollback(p->l->db);
-}
-
 static int store_and_commit(struct put *p, struct upload *u, struct err *e)
 {
     if (upload_resume(u, e) < 0 || upload_all(u, e) < 0)
@@ -292,7 +276,10 @@ static int store_and_commit(struct put *p, struct upload *u, struct err *e)
     p->summary->resumed = u->session.resumed;
     p->summary->new_bytes = u->new_bytes;
     if (!u->session.id && all_unchanged(p)) {
-        remember_stamps(p, u);
+        /* Only the cache of stamps gains by it, so failing is no harm. */
+        struct err ignored;
+        if (u->batch.n_arrivals && db_begin(p->l->db, &ignored) == 0)
+            (void)db_end(p->l->db, upload_record(u, false, &ignored), &ignored);
         count_unchanged(p);
         return 0;
     }
@@ -338,7 +325,7 @@ static int put_files(struct put *p, struct err *e)
     return store_and_commit(p, &u, e);
 }
 
-static int check_options(const struct lake_put_options *o, struct err *e)
+int put_check_options(const struct lake_put_options *o, struct err *e)
 {
     if (o->set && lake_path_check_set(o->set, e) < 0)
         return -1;
@@ -355,17 +342,14 @@ static bool stdin_goes_on(void *context, uint64_t bytes)
     return !progress->tell || progress->tell(progress->context, 0, bytes, 0, 0);
 }
 
-static int put_all(struct put *p,
-                   int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
-                   void *context,
-                   struct err *e)
+static int put_all(struct put *p, lake_visit_put *visit, void *context, struct err *e)
 {
     const struct lake_put_options *o = p->o;
     struct lake_progress progress = o->progress;
     const struct source_watch watch = {stdin_goes_on, &progress};
 
     *p->summary = (struct lake_put_summary){0};
-    if (check_options(o, e) < 0)
+    if (put_check_options(o, e) < 0)
         return -1;
     AUTO(source_list)
     struct source_list *list = source_scan(o->sources, o->n_sources, o->destination, &watch, e);
@@ -390,7 +374,7 @@ static int put_all(struct put *p,
 
 int lake_put(struct lake *l,
              const struct lake_put_options *options,
-             int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
+             lake_visit_put *visit,
              void *context,
              struct lake_put_summary *summary,
              struct err *e)

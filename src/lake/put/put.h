@@ -33,12 +33,14 @@ struct lake_put_summary {
     uint64_t skipped;   /* links to directories, sockets and the like: in the log */
 };
 
+typedef int lake_visit_put(void *context, const struct lake_put_file *file, struct err *e);
+
 /* Puts all files or none. Content is stored and synced first; then one transaction numbers the
  * versions in the order of the request, which is also the order of visit. A put that progress, a
  * signal or kill -9 stops leaves a session; the same call resumes it. */
 int lake_put(struct lake *l,
              const struct lake_put_options *options,
-             int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
+             lake_visit_put *visit,
              void *context,
              struct lake_put_summary *summary,
              struct err *e);

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "lake/core/path.h"
-#include "lake/meta/meta.h"
 #include "lake/put/internal.h"
 #include "lake/put/upload.h"
 
@@ -11,21 +10,6 @@
 #include <string.h>
 
 #define LASTS_MAX_S (366.0 * 86400)
-
-const char *lake_session_state_text(enum lake_session_state state)
-{
-    switch (state) {
-    case LAKE_SESSION_PENDING:
-        return "pending";
-    case LAKE_SESSION_COMMITTED:
-        return "committed";
-    case LAKE_SESSION_ABORTED:
-        return "aborted";
-    case LAKE_SESSION_EXPIRED:
-        break;
-    }
-    return "expired";
-}
 
 /* ---- begin ---- */
 
@@ -140,18 +124,12 @@ int lake_session_begin(struct lake *l,
 
     if (!isfinite(expires_s) || expires_s < 0 || expires_s > LASTS_MAX_S)
         return err_set(e, ERR_USAGE, "a session lasts at most a year");
-    if (like && like->set && lake_path_check_set(like->set, e) < 0)
+    if (like && put_check_options(like, e) < 0)
         return -1;
-    for (size_t i = 0; like && i < like->n_tags; i++)
-        if (lake_tag_check(like->tags[i], e) < 0)
-            return -1;
     int64_t lasts_ms = expires_s > 0 ? (int64_t)(expires_s * 1000) : SESSION_LASTS_MS;
     if (check_targets(targets, n, e) < 0 || db_begin(l->db, e) < 0)
         return -1;
-    if (begin(l, targets, n, request, lasts_ms, id_out, e) == 0 && db_commit(l->db, e) == 0)
-        return 0;
-    db_rollback(l->db);
-    return -1;
+    return db_end(l->db, begin(l, targets, n, request, lasts_ms, id_out, e), e);
 }
 
 /* ---- one file ---- */
@@ -184,15 +162,11 @@ static int find_file(
         return -1;
     if (row == 0)
         return err_set(e, ERR_NOTFOUND, "session %lld has no file %s", (long long)id, path);
-    size_t n;
-    const void *bytes = db_bytes(q, 3, &n);
     out->target = mem_dup(db_is_null(q, 0) ? "" : db_text(q, 0));
     out->arrived = !db_is_null(q, 1);
     out->has_size = !db_is_null(q, 2);
     out->size = (uint64_t)db_int(q, 2);
-    out->has_digest = n == sizeof out->digest.bytes;
-    if (out->has_digest)
-        memcpy(out->digest.bytes, bytes, n);
+    out->has_digest = object_read_digest(q, 3, &out->digest);
     return 0;
 }
 
@@ -270,12 +244,10 @@ static int store_arrival(
     }
     if (upload_flush(u, e) < 0 || db_begin(l->db, e) < 0)
         return -1;
-    if (record_arrival(u, path, e) == 0 && db_commit(l->db, e) == 0) {
-        upload_drop_spares(u);
-        return 0;
-    }
-    db_rollback(l->db);
-    return -1;
+    if (db_end(l->db, record_arrival(u, path, e), e) < 0)
+        return -1;
+    upload_drop_spares(u);
+    return 0;
 }
 
 int lake_session_put(struct lake *l,
@@ -306,11 +278,8 @@ int lake_session_put(struct lake *l,
 
 /* ---- looking ---- */
 
-static int visit_session(struct lake *l,
-                         struct db_query *q,
-                         int (*visit)(void *context, const struct lake_session *s, struct err *e),
-                         void *context,
-                         struct err *e)
+static int visit_session(
+    struct lake *l, struct db_query *q, lake_visit_session *visit, void *context, struct err *e)
 {
     AUTO_CLEAR(session_request) struct session_request request = {0};
     struct lake_session s = {
@@ -332,11 +301,8 @@ static int visit_session(struct lake *l,
     return visit(context, &s, e);
 }
 
-int lake_session_list(struct lake *l,
-                      int64_t id,
-                      int (*visit)(void *context, const struct lake_session *s, struct err *e),
-                      void *context,
-                      struct err *e)
+int lake_session_list(
+    struct lake *l, int64_t id, lake_visit_session *visit, void *context, struct err *e)
 {
     AUTO_RESET struct db_query *q = db_query(
         l->db, e,
@@ -368,8 +334,6 @@ int lake_session_list(struct lake *l,
 static void read_file(struct db_query *q, struct lake_session_file *out)
 {
     bool arrived = !db_is_null(q, 4);
-    size_t n;
-    const void *digest = db_bytes(q, arrived ? 6 : 3, &n);
 
     *out = (struct lake_session_file){
         .seq = (uint64_t)db_int(q, 0),
@@ -379,21 +343,14 @@ static void read_file(struct db_query *q, struct lake_session_file *out)
         .number = db_int(q, 7),
         .size_known = !db_is_null(q, arrived ? 5 : 2),
         .size = (uint64_t)db_int(q, arrived ? 5 : 2),
-        .digest_known = n == sizeof out->digest.bytes,
         .object = db_text(q, 8),
         .unchanged = db_int(q, 9) != 0,
     };
-    if (out->digest_known)
-        memcpy(out->digest.bytes, digest, n);
+    out->digest_known = object_read_digest(q, arrived ? 6 : 3, &out->digest);
 }
 
-int lake_session_files(struct lake *l,
-                       int64_t id,
-                       int (*visit)(void *context,
-                                    const struct lake_session_file *f,
-                                    struct err *e),
-                       void *context,
-                       struct err *e)
+int lake_session_files(
+    struct lake *l, int64_t id, lake_visit_session_file *visit, void *context, struct err *e)
 {
     AUTO_CLEAR(session_row) struct session_row session = {0};
 

@@ -11,7 +11,6 @@ enum lake_session_state {
     LAKE_SESSION_ABORTED,
     LAKE_SESSION_EXPIRED,
 };
-const char *lake_session_state_text(enum lake_session_state state);
 
 struct lake_target {
     const char *path;
@@ -71,9 +70,7 @@ int lake_session_put(struct lake *l,
  * is removed, so that its URL takes the right content. Repeatable, with the same answer. */
 int lake_session_finish(struct lake *l,
                         int64_t id,
-                        int (*visit)(void *context,
-                                     const struct lake_put_file *file,
-                                     struct err *e),
+                        lake_visit_put *visit,
                         void *context,
                         struct lake_put_summary *summary,
                         struct err *e);
@@ -82,17 +79,13 @@ int lake_session_abort(struct lake *l, int64_t id, struct err *e);
 
 /* The caller's own sessions, or every user's for admins. id 0 = all that are pending; another
  * user's session is ERR_DENIED, here and in lake_session_files. */
-int lake_session_list(struct lake *l,
-                      int64_t id,
-                      int (*visit)(void *context, const struct lake_session *s, struct err *e),
-                      void *context,
-                      struct err *e);
-int lake_session_files(struct lake *l,
-                       int64_t id,
-                       int (*visit)(void *context,
+typedef int lake_visit_session(void *context, const struct lake_session *s, struct err *e);
+int lake_session_list(
+    struct lake *l, int64_t id, lake_visit_session *visit, void *context, struct err *e);
+typedef int lake_visit_session_file(void *context,
                                     const struct lake_session_file *f,
-                                    struct err *e),
-                       void *context,
-                       struct err *e);
+                                    struct err *e);
+int lake_session_files(
+    struct lake *l, int64_t id, lake_visit_session_file *visit, void *context, struct err *e);
 
 #endif

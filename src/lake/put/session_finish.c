@@ -52,17 +52,6 @@ static void wrong(struct finish *f, const char *path, const char *what)
         snprintf(f->wrong + at, sizeof f->wrong - at, "%s%s %s", at ? ", " : "", path, what);
 }
 
-static bool read_digest(struct db_query *q, int column, struct sha256_digest *out)
-{
-    size_t n;
-    const void *bytes = db_bytes(q, column, &n);
-
-    if (n != sizeof out->bytes)
-        return false;
-    memcpy(out->bytes, bytes, n);
-    return true;
-}
-
 static int load(struct finish *f, struct err *e)
 {
     AUTO_RESET struct db_query *q =
@@ -90,8 +79,8 @@ static int load(struct finish *f, struct err *e)
             .size = (uint64_t)db_int(q, 9),
             .number = db_int(q, 11),
         };
-        r->has_digest = read_digest(q, 6, &r->want_digest);
-        (void)read_digest(q, 10, &r->digest);
+        r->has_digest = object_read_digest(q, 6, &r->want_digest);
+        (void)object_read_digest(q, 10, &r->digest);
     }
     return step;
 }
@@ -104,13 +93,6 @@ static void check(struct finish *f, const struct row *r)
         wrong(f, r->path, "(another length than announced)");
     else if (r->has_digest && !sha256_equal(&r->digest, &r->want_digest))
         wrong(f, r->path, "(another SHA-256 than announced)");
-}
-
-static int set_object(struct finish *f, const struct row *r, struct err *e)
-{
-    return db_run(f->l->db, e,
-                  "UPDATE session_file SET object = $3 WHERE session = $1 AND seq = $2",
-                  DB_INT(f->id), DB_INT(r->seq), DB_INT(r->object));
 }
 
 /* Reads one target, if it is there. Large content stays where it was sent. */
@@ -136,20 +118,17 @@ static int fetch_one(struct finish *f, struct row *r, struct err *e)
 
 static int record_fetched(struct finish *f, struct err *e)
 {
-    if (target_flush(&f->copies, e) < 0 || db_begin(f->l->db, e) < 0)
+    if (session_row_renew(f->l, f->id, e) < 0)
         return -1;
-    bool good = session_row_renew(f->l, f->id, e) == 0;
-    for (size_t i = 0; good && i < f->copies.n; i++) {
+    for (size_t i = 0; i < f->copies.n; i++) {
         struct row *r = &f->rows[f->copies.kept[i].row];
-        good = object_keep(f->l, &f->copies.kept[i].content, &r->object, e) == 0 &&
-               set_object(f, r, e) == 0;
+        if (object_keep(f->l, &f->copies.kept[i].content, &r->object, e) < 0 ||
+            db_run(f->l->db, e,
+                   "UPDATE session_file SET object = $3 WHERE session = $1 AND seq = $2",
+                   DB_INT(f->id), DB_INT(r->seq), DB_INT(r->object)) < 0)
+            return -1;
     }
-    if (good && db_commit(f->l->db, e) == 0) {
-        target_drop_copied(&f->copies);
-        return 0;
-    }
-    db_rollback(f->l->db);
-    return -1;
+    return 0;
 }
 
 static int fetch(struct finish *f, struct err *e)
@@ -163,8 +142,12 @@ static int fetch(struct finish *f, struct err *e)
         else if (fetch_one(f, r, e) < 0)
             return -1;
     }
-    if (f->copies.n && record_fetched(f, e) < 0)
-        return -1;
+    if (f->copies.n) {
+        if (target_flush(&f->copies, e) < 0 || db_begin(f->l->db, e) < 0 ||
+            db_end(f->l->db, record_fetched(f, e), e) < 0)
+            return -1;
+        target_drop_copied(&f->copies);
+    }
     if (!f->n_wrong)
         return 0;
     return err_set(e, ERR_USAGE, "session %lld cannot be finished yet, %zu file%s: %s%s",
@@ -245,13 +228,6 @@ static int note_versions(struct finish *f, struct err *e)
     return 0;
 }
 
-static int mark_committed(struct finish *f, int64_t set_version, struct err *e)
-{
-    return db_run(f->l->db, e, "UPDATE session SET state = $2, set_version = $3 WHERE id = $1",
-                  DB_INT(f->id), DB_INT(LAKE_SESSION_COMMITTED),
-                  set_version ? DB_INT(set_version) : DB_NULL);
-}
-
 static int commit_rows(struct finish *f,
                        const struct session_request *request,
                        struct lake_put_summary *summary,
@@ -266,12 +242,15 @@ static int commit_rows(struct finish *f,
     for (size_t i = 0; i < request->n_tags; i++)
         tags[i] = request->tags[i];
     if (check_present(f, e) < 0 ||
-        commit_versions(f->l, &list, &like, summary, &set_version, e) < 0)
+        commit_versions(f->l, &list, &like, summary, &set_version, e) < 0 ||
+        note_versions(f, e) < 0)
         return -1;
-    return note_versions(f, e) < 0 ? -1 : mark_committed(f, set_version, e);
+    return db_run(f->l->db, e, "UPDATE session SET state = $2, set_version = $3 WHERE id = $1",
+                  DB_INT(f->id), DB_INT(LAKE_SESSION_COMMITTED),
+                  set_version ? DB_INT(set_version) : DB_NULL);
 }
 
-/* 1: another finish was faster; 0: committed; -1 */
+/* In a transaction. 1: another finish was faster; 0: all is written; -1 */
 static int commit(struct finish *f,
                   const struct session_request *request,
                   struct lake_put_summary *summary,
@@ -279,27 +258,18 @@ static int commit(struct finish *f,
 {
     AUTO_CLEAR(session_row) struct session_row row = {0};
 
-    if (db_begin(f->l->db, e) < 0)
+    if (session_row_get(f->l, f->id, &row, e) < 0)
         return -1;
-    int result = session_row_get(f->l, f->id, &row, e);
-    if (result == 0 && row.state == LAKE_SESSION_COMMITTED) {
-        db_rollback(f->l->db);
+    if (row.state == LAKE_SESSION_COMMITTED)
         return 1;
-    }
-    if (result == 0 && session_row_pending(&row, e) == 0 &&
-        session_row_renew(f->l, f->id, e) == 0 && commit_rows(f, request, summary, e) == 0 &&
-        db_commit(f->l->db, e) == 0)
-        return 0;
-    db_rollback(f->l->db);
-    return -1;
+    if (session_row_pending(&row, e) < 0 || session_row_renew(f->l, f->id, e) < 0)
+        return -1;
+    return commit_rows(f, request, summary, e);
 }
 
 /* ---- the answer ---- */
 
-static int visit_rows(const struct finish *f,
-                      int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
-                      void *context,
-                      struct err *e)
+static int visit_rows(const struct finish *f, lake_visit_put *visit, void *context, struct err *e)
 {
     for (size_t i = 0; visit && i < f->n_rows; i++) {
         const struct row *r = &f->rows[i];
@@ -308,15 +278,6 @@ static int visit_rows(const struct finish *f,
             return -1;
     }
     return 0;
-}
-
-static int set_number(struct lake *l, int64_t set_version, int64_t *out, struct err *e)
-{
-    *out = 0;
-    return db_get_int(l->db, e, out, "SELECT number FROM set_version WHERE id = $1",
-                      DB_INT(set_version)) < 0
-               ? -1
-               : 0;
 }
 
 /* The answer of a finish that was there before. */
@@ -336,7 +297,9 @@ static int answer_again(struct finish *f, struct lake_put_summary *summary, stru
         summary->unchanged += f->rows[i].unchanged;
         summary->bytes += f->rows[i].size;
     }
-    return row.set_version ? set_number(f->l, row.set_version, &summary->set_number, e) : 0;
+    int found = db_get_int(f->l->db, e, &summary->set_number,
+                           "SELECT number FROM set_version WHERE id = $1", DB_INT(row.set_version));
+    return found < 0 ? -1 : 0;
 }
 
 static int finish_pending(struct finish *f,
@@ -361,15 +324,15 @@ static int finish_pending(struct finish *f,
         return faster ? answer_again(f, summary, e) : -1;
     }
     sort_rows(f);
-    int result = commit(f, &request, summary, e);
-    return result > 0 ? answer_again(f, summary, e) : result;
+    int result = db_begin(f->l->db, e) < 0 ? -1 : commit(f, &request, summary, e);
+    if (db_end(f->l->db, result, e) < 0)
+        return -1;
+    return result > 0 ? answer_again(f, summary, e) : 0;
 }
 
 int lake_session_finish(struct lake *l,
                         int64_t id,
-                        int (*visit)(void *context,
-                                     const struct lake_put_file *file,
-                                     struct err *e),
+                        lake_visit_put *visit,
                         void *context,
                         struct lake_put_summary *summary,
                         struct err *e)

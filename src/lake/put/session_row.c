@@ -171,16 +171,11 @@ int session_row_renew(struct lake *l, int64_t id, struct err *e)
     return found < 0 ? -1 : 0;
 }
 
-static int delete_for(struct lake *l, const char *sql, int64_t id, struct err *e)
-{
-    return db_run(l->db, e, sql, DB_INT(id));
-}
-
 int session_row_remove(struct lake *l, int64_t id, struct err *e)
 {
-    if (delete_for(l, "DELETE FROM session_file WHERE session = $1", id, e) < 0)
+    if (db_run(l->db, e, "DELETE FROM session_file WHERE session = $1", DB_INT(id)) < 0)
         return -1;
-    return delete_for(l, "DELETE FROM session WHERE id = $1", id, e);
+    return db_run(l->db, e, "DELETE FROM session WHERE id = $1", DB_INT(id));
 }
 
 /* ---- holding ---- */
@@ -273,12 +268,10 @@ int session_hold_take(struct lake *l,
 {
     struct session_hold h = {.lock = open_locks(l)};
 
-    if (db_begin(l->db, e) == 0 && take(l, owner, put, request, &h, e) == 0 &&
-        db_commit(l->db, e) == 0) {
+    if (db_begin(l->db, e) == 0 && db_end(l->db, take(l, owner, put, request, &h, e), e) == 0) {
         *out = h;
         return 0;
     }
-    db_rollback(l->db);
     if (h.lock >= 0)
         close(h.lock);
     return -1;

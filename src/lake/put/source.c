@@ -355,7 +355,7 @@ static int scan_entry(
     if (S_ISDIR(st.st_mode))
         return skip(scan, local, "a link to a directory");
     if (!S_ISREG(st.st_mode))
-        return skip(scan, local, "no regular file");
+        return skip(scan, local, "not a regular file");
     if (tree_is_leftover(scan->list->names + entry->name))
         return skip(scan, local, "half a file that a killed get left");
     return append_file(scan, dir, entry->name, local, &st, e);
@@ -466,7 +466,7 @@ static int scan_source(struct source_list *s,
     }
     if (!S_ISREG(st.st_mode)) {
         AUTO_MEM char *shown = source_printable(source);
-        return err_set(e, ERR_USAGE, "%s is no regular file; \"-\" reads standard input", shown);
+        return err_set(e, ERR_USAGE, "%s is not a regular file; \"-\" reads standard input", shown);
     }
     uint32_t dir = add_root(s, (struct source_root){.local = mem_dup(source),
                                                     .real = real_file_path(source),
@@ -564,7 +564,8 @@ struct source_list *source_scan(const char *const *sources,
 
     s->spool = -1;
     if (destination[0] != '/') {
-        err_set(e, ERR_USAGE, "\"%s\" is no path in the lake: those begin with '/'", destination);
+        err_set(e, ERR_USAGE, "\"%s\" is not a path in the lake; paths begin with '/'",
+                destination);
         return NULL;
     }
     if (n > 1 && destination[strlen(destination) - 1] != '/') {

@@ -99,18 +99,6 @@ int target_read(struct target_copies *t,
     return result < 0 ? -1 : 1;
 }
 
-/* Another finish may have refused it before, and found the right content there since. */
-static bool not_recorded(void *context, const char *name)
-{
-    const struct target_copies *t = context;
-    struct err ignored;
-    AUTO_RESET struct db_query *q =
-        db_query(t->l->db, &ignored, "SELECT 1 FROM blob WHERE project = $1 AND name = $2",
-                 DB_INT(t->l->project), DB_TEXT(name));
-
-    return db_step(q, &ignored) == 0;
-}
-
 int target_refuse(struct target_copies *t, const char *target, struct err *e)
 {
     const struct store_blob blob = {.name = target, .session = t->session};
@@ -118,7 +106,8 @@ int target_refuse(struct target_copies *t, const char *target, struct err *e)
     /* What is sent there from now on is not what was copied. */
     if (t->n_copied && strcmp(t->copied[t->n_copied - 1], target) == 0)
         t->n_copied--;
-    return store_delete(t->store, t->l->area, &blob, not_recorded, t, e);
+    /* Another finish may have refused it before, and found the right content there since. */
+    return store_delete(t->store, t->l->area, &blob, object_blob_unused, t->l, e);
 }
 
 int target_keep(struct target_copies *t, struct store_content *c, size_t row)

@@ -29,8 +29,9 @@ int tree_open(struct tree *t, const char *path, bool create, struct err *e)
         return -1;
     t->root = open(path, OPEN_DIR);
     if (t->root < 0 && (create || errno != ENOENT))
-        return errno == ENOTDIR ? err_set(e, ERR_USAGE, "%s is no directory", path)
-                                : file_error(e, "open", path);
+        return errno == ENOTDIR
+                   ? err_set(e, ERR_USAGE, "%s is not a directory; name another one", path)
+                   : file_error(e, "open", path);
     return 0;
 }
 

@@ -6,16 +6,6 @@
 
 #include <string.h>
 
-static int check_set(const struct lake_ref *ref, struct err *e)
-{
-    AUTO_MEM char *text = lake_ref_text(ref);
-
-    if (ref->kind != LAKE_REF_SET || strcmp(ref->path, "/") != 0)
-        return err_set(e, ERR_USAGE, "%s is no set version: an alias stands for one, as in @NAME:3",
-                       text);
-    return 0;
-}
-
 static int may_write(struct lake *l, int64_t set, struct err *e)
 {
     AUTO_RESET struct db_query *q = db_query(
@@ -27,14 +17,14 @@ static int may_write(struct lake *l, int64_t set, struct err *e)
         return err_set(e, ERR_NOTFOUND, "the set is not in project %s", l->project_name);
     if (got < 0)
         return -1;
-    if (lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE))
-        return 0;
-    AUTO_MEM char *what = mem_printf("@%s", db_text(q, 3));
-    return lake_denied(l, what, db_text(q, 0), LAKE_WRITE, e);
+    AUTO_MEM char *shown = mem_printf("@%s", db_text(q, 3));
+    return lake_row_ask(l, q, 0, shown, LAKE_WRITE, e);
 }
 
 static int write_alias(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
 {
+    if (may_write(l, ref->set, e) < 0)
+        return -1;
     return db_run(l->db, e,
                   "INSERT INTO set_alias (fileset, name, number)"
                   " VALUES ($1, $2, $3) ON CONFLICT (fileset, name)"
@@ -44,34 +34,26 @@ static int write_alias(struct lake *l, const struct lake_ref *ref, const char *a
 
 int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
 {
-    if (ref_ask(l, ref, LAKE_READ, e) < 0 || check_set(ref, e) < 0 ||
-        lake_path_check_alias(alias, e) < 0 || db_begin(l->db, e) < 0)
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
-    if (may_write(l, ref->set, e) < 0 || write_alias(l, ref, alias, e) < 0 ||
-        db_commit(l->db, e) < 0) {
-        db_rollback(l->db);
+    if (ref->kind != LAKE_REF_SET || strcmp(ref->path, "/") != 0)
+        return ref_refuse(ref, "is not a set version; an alias names one, as @NAME:3", e);
+    if (lake_path_check_alias(alias, e) < 0 || db_begin(l->db, e) < 0)
         return -1;
-    }
-    return 0;
-}
-
-/* 1 and its id, 0: there is no such set. */
-static int find_set(struct lake *l, const char *name, int64_t *id_out, struct err *e)
-{
-    return db_get_int(l->db, e, id_out, "SELECT id FROM fileset WHERE project = $1 AND name = $2",
-                      DB_INT(l->project), DB_TEXT(name));
+    return db_end(l->db, write_alias(l, ref, alias, e), e);
 }
 
 static int delete_alias(struct lake *l, const char *name, const char *alias, struct err *e)
 {
-    int64_t set = 0;
-    int found = find_set(l, name, &set, e);
+    struct item_row set;
+    AUTO_MEM char *shown = mem_printf("@%s", name);
+    int found = fileset_find(l, name, &set, e);
 
     if (found == 0)
         return err_set(e, ERR_NOTFOUND, "@%s: no such set", name);
-    if (found < 0 || may_write(l, set, e) < 0)
+    if (found < 0 || item_ask(l, &set, shown, LAKE_WRITE, e) < 0)
         return -1;
-    if (db_run(l->db, e, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", DB_INT(set),
+    if (db_run(l->db, e, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", DB_INT(set.id),
                DB_TEXT(alias)) < 0)
         return -1;
     if (db_changes(l->db) == 0)
@@ -86,15 +68,9 @@ int lake_alias_remove(struct lake *l, const char *text, struct err *e)
     const char *colon = strchr(text, ':');
 
     if (text[0] != '@' || !colon || lake_path_check_alias(colon + 1, e) < 0)
-        return err_set(e, ERR_USAGE, "\"%s\" is no alias: write @SET:NAME", text);
+        return err_set(e, ERR_USAGE, "\"%s\" is not an alias; write @SET:NAME", text);
     AUTO_MEM char *name = mem_printf("%.*s", (int)(colon - text - 1), text + 1);
-    if (db_begin(l->db, e) < 0)
-        return -1;
-    if (delete_alias(l, name, colon + 1, e) < 0 || db_commit(l->db, e) < 0) {
-        db_rollback(l->db);
-        return -1;
-    }
-    return 0;
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, delete_alias(l, name, colon + 1, e), e);
 }
 
 int lake_alias_list(
@@ -111,11 +87,9 @@ int lake_alias_list(
                  DB_INT(l->project));
     int got;
 
-    while ((got = db_step(q, e)) == 1) {
-        if (!lake_may(l, db_text(q, 3), db_text(q, 4), (unsigned)db_int(q, 5), LAKE_READ))
-            continue;
-        if (visit(context, db_text(q, 0), db_text(q, 1), db_int(q, 2), e) < 0)
+    while ((got = db_step(q, e)) == 1)
+        if (lake_row_may(l, q, 3, LAKE_READ) &&
+            visit(context, db_text(q, 0), db_text(q, 1), db_int(q, 2), e) < 0)
             return -1;
-    }
     return got;
 }

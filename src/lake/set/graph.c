@@ -95,8 +95,8 @@ static int start(struct search *s, const struct lake_ref *ref, struct err *e)
         return start_at(s, ref->set_version, e);
     if (ref->kind != LAKE_REF_FILE)
         return err_set(e, ERR_USAGE,
-                       "%s: the trace of a set version (@NAME:1) or of a file version "
-                       "(/path#2) can be had, not of this",
+                       "%s cannot be traced; trace a set version (@NAME:1) or a file version "
+                       "(/path#2)",
                        text);
     if (entries_each_holder(s->l, ref->path, ref->version, start_at, s, e) < 0)
         return -1;

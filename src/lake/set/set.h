@@ -41,19 +41,21 @@ int lake_set_create(struct lake *l,
                     struct lake_set *out,
                     struct err *e);
 
+typedef int lake_visit_set(void *context, const struct lake_set *set, struct err *e);
+
 /* all_versions: every version of every set, else the latest of each that is left; by name, then
  * number. name NULL = all sets; a name that no set has is ERR_NOTFOUND. Removed ones, and sets the
  * caller may not read, are left out. */
 int lake_set_list(struct lake *l,
                   const char *name,
                   bool all_versions,
-                  int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                  lake_visit_set *visit,
                   void *context,
                   struct err *e);
 /* The set version a SET reference names, removed or not, in one call of visit. */
 int lake_set_get(struct lake *l,
                  const struct lake_ref *ref,
-                 int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                 lake_visit_set *visit,
                  void *context,
                  struct err *e);
 /* Set versions this one was made from, as "@A:1", in the order of the request. Needs LAKE_READ on
@@ -65,16 +67,17 @@ int lake_set_parents(struct lake *l,
                      struct err *e);
 
 enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
+typedef int lake_visit_change(void *context,
+                              enum lake_set_change change,
+                              const struct lake_entry *before,
+                              const struct lake_entry *after,
+                              struct err *e);
 /* The changes from a to b (SET references), in order of the paths; before is NULL for an added
  * file, after for a removed one. Files that the caller may not read are left out. */
 int lake_set_diff(struct lake *l,
                   const struct lake_ref *a,
                   const struct lake_ref *b,
-                  int (*visit)(void *context,
-                               enum lake_set_change change,
-                               const struct lake_entry *before,
-                               const struct lake_entry *after,
-                               struct err *e),
+                  lake_visit_change *visit,
                   void *context,
                   struct err *e);
 

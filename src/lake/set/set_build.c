@@ -38,19 +38,13 @@ void set_builder_free(struct set_builder *b)
 /* Finds the set and whether it may be written; a new set will belong to the owner. */
 static int find_target(struct set_builder *b, struct err *e)
 {
-    struct lake *l = b->l;
-    AUTO_RESET struct db_query *q = db_query(l->db, e,
-                                             "SELECT id, latest, owner, team, mode FROM fileset"
-                                             " WHERE project = $1 AND name = $2",
-                                             DB_INT(l->project), DB_TEXT(b->name));
-    int got = db_step(q, e);
+    AUTO_MEM char *shown = mem_printf("@%s", b->name);
+    struct item_row row;
+    int found = fileset_find(b->l, b->name, &row, e);
 
-    b->set = got == 1 ? db_int(q, 0) : 0;
-    b->number = 1 + (got == 1 ? db_int(q, 1) : 0);
-    if (got != 1 || lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_WRITE))
-        return got < 0 ? -1 : 0;
-    AUTO_MEM char *what = mem_printf("@%s", b->name);
-    return lake_denied(l, what, db_text(q, 2), LAKE_WRITE, e);
+    b->set = row.id;
+    b->number = row.last + 1;
+    return found == 1 ? item_ask(b->l, &row, shown, LAKE_WRITE, e) : found;
 }
 
 struct set_builder *set_builder_new(struct lake *l,
@@ -76,18 +70,15 @@ static bool is_idle(const struct set_builder *b)
     return b->chunk.files == 0;
 }
 
-/* 1 and its id when the project has such a chunk. */
-static int find_chunk(struct lake *l,
-                      const struct sha256_digest *hash,
-                      int64_t *id_out,
-                      struct err *e)
+/* The id of the project's chunk with these entries, made when it is new. */
+static int take_chunk(struct lake *l, const struct part *part, int64_t *id_out, struct err *e)
 {
-    return db_get_int(l->db, e, id_out, "SELECT id FROM set_chunk WHERE project = $1 AND hash = $2",
-                      DB_INT(l->project), DB_BYTES(hash->bytes, sizeof hash->bytes));
-}
+    int found =
+        db_get_int(l->db, e, id_out, "SELECT id FROM set_chunk WHERE project = $1 AND hash = $2",
+                   DB_INT(l->project), DB_BYTES(part->hash.bytes, sizeof part->hash.bytes));
 
-static int insert_chunk(struct lake *l, const struct part *part, int64_t *id_out, struct err *e)
-{
+    if (found != 0)
+        return found < 0 ? -1 : 0;
     if (db_ids(l->db, "set_chunk", 1, id_out, e) < 0)
         return -1;
     return db_run(l->db, e,
@@ -149,11 +140,8 @@ static int write_part(struct set_builder *b, const struct part *part, struct err
 {
     int64_t chunk = part->chunk;
 
-    if (chunk == 0) {
-        int found = find_chunk(b->l, &part->hash, &chunk, e);
-        if (found < 0 || (found == 0 && insert_chunk(b->l, part, &chunk, e) < 0))
-            return -1;
-    }
+    if (chunk == 0 && take_chunk(b->l, part, &chunk, e) < 0)
+        return -1;
     b->files += part->files;
     b->bytes = chunk_bytes_add(b->bytes, part->bytes);
     return db_run(b->l->db, e, "INSERT INTO set_part (set_version, seq, chunk) VALUES ($1, $2, $3)",
@@ -212,18 +200,16 @@ static int write_set(struct set_builder *b, struct err *e)
                   DB_TEXT(b->name), DB_TEXT(b->made.owner), DB_INT(NEW_MODE));
 }
 
-static int write_version(struct set_builder *b, struct err *e)
+/* The version's row and its edges. */
+static int write_version(struct set_builder *b, const int64_t *parents, size_t n, struct err *e)
 {
-    return db_run(b->l->db, e,
-                  "INSERT INTO set_version"
-                  " (id, project, fileset, number, files, bytes, made, removed)"
-                  " VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
-                  DB_INT(b->version), DB_INT(b->l->project), DB_INT(b->set), DB_INT(b->number),
-                  DB_INT((int64_t)b->files), DB_INT((int64_t)b->bytes), DB_INT(b->made.id));
-}
-
-static int write_edges(struct set_builder *b, const int64_t *parents, size_t n, struct err *e)
-{
+    if (db_run(b->l->db, e,
+               "INSERT INTO set_version"
+               " (id, project, fileset, number, files, bytes, made, removed)"
+               " VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
+               DB_INT(b->version), DB_INT(b->l->project), DB_INT(b->set), DB_INT(b->number),
+               DB_INT((int64_t)b->files), DB_INT((int64_t)b->bytes), DB_INT(b->made.id)) < 0)
+        return -1;
     for (size_t i = 0; i < n; i++) {
         if (db_run(b->l->db, e,
                    "INSERT INTO edge (child, parent, kind, job, seq)"
@@ -245,7 +231,7 @@ int set_builder_finish(struct set_builder *b,
         return -1;
     if (b->files == 0)
         return err_set(e, ERR_USAGE, "@%s would hold no files, and a set needs some", b->name);
-    if (write_set(b, e) < 0 || write_version(b, e) < 0 || write_edges(b, parents, n_parents, e) < 0)
+    if (write_set(b, e) < 0 || write_version(b, parents, n_parents, e) < 0)
         return -1;
     if (out)
         *out = (struct lake_set){.name = b->name,

@@ -243,29 +243,21 @@ static int resolve_all(struct creation *c, struct err *e)
     return 0;
 }
 
-/* Set versions the references come by, in their order. */
-static int64_t *list_parents(const struct creation *c, size_t *n_out)
-{
-    int64_t *parents = mem_zero(c->n, sizeof *parents);
-
-    *n_out = 0;
-    for (size_t i = 0; i < c->n; i++)
-        if (c->sources[i].ref.set_version != 0)
-            parents[(*n_out)++] = c->sources[i].ref.set_version;
-    return parents;
-}
-
 static int create(struct creation *c, struct lake_set *out, struct err *e)
 {
     struct lake_made made;
-    size_t n_parents;
+    size_t n_parents = 0;
 
     if (resolve_all(c, e) < 0 || lake_made_new(c->l, c->l->user, &made, e) < 0)
         return -1;
     AUTO(set_builder) struct set_builder *b = set_builder_new(c->l, c->request->name, &made, e);
     if (!b || merge(c, b, e) < 0)
         return -1;
-    AUTO_MEM int64_t *parents = list_parents(c, &n_parents);
+    /* Set versions the references come by, in their order. */
+    AUTO_MEM int64_t *parents = mem_zero(c->n, sizeof *parents);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->sources[i].ref.set_version != 0)
+            parents[n_parents++] = c->sources[i].ref.set_version;
     struct lake_set done;
     if (set_builder_finish(b, parents, n_parents, &done, e) < 0)
         return -1;
@@ -292,9 +284,6 @@ int lake_set_create(struct lake *l,
      * what another one adds at the same time. */
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (create(&c, out, e) < 0 || db_commit(l->db, e) < 0) {
-        db_rollback(l->db);
-        return err_wrap(e, "create set %s", request->name);
-    }
-    return 0;
+    return db_end(l->db, create(&c, out, e), e) < 0 ? err_wrap(e, "create set %s", request->name)
+                                                    : 0;
 }

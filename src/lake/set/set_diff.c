@@ -21,10 +21,8 @@ static int side_open(struct side *s, struct lake *l, const struct lake_ref *ref,
 {
     if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
-    if (ref->kind != LAKE_REF_SET) {
-        AUTO_MEM char *text = lake_ref_text(ref);
-        return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);
-    }
+    if (ref->kind != LAKE_REF_SET)
+        return ref_refuse(ref, REF_NOT_A_SET, e);
     s->cursor = (struct cursor){
         .l = l, .parts = &s->parts, .prefix = ref->path, .set_version = ref->set_version};
     if (parts_of(l, ref->set_version, ref->path, &s->parts, e) < 0)
@@ -40,24 +38,17 @@ static bool is_same_part(const struct side *a, const struct side *b)
     return x && y && sha256_equal(&x->hash, &y->hash);
 }
 
-/* -1: a's next path comes first, 1: b's, 0: both have it. */
+/* Below 0: a's next path comes first, above 0: b's, 0: both have it. */
 static int compare(const struct side *a, const struct side *b)
 {
     const char *x = cursor_path(&a->cursor), *y = cursor_path(&b->cursor);
 
-    if (!x || !y)
-        return x ? -1 : 1;
-    int order = strcmp(x, y);
-    return order < 0 ? -1 : order > 0;
+    return x && y ? strcmp(x, y) : x ? -1 : 1;
 }
 
 struct differ {
     struct lake *l;
-    int (*visit)(void *context,
-                 enum lake_set_change change,
-                 const struct lake_entry *before,
-                 const struct lake_entry *after,
-                 struct err *e);
+    lake_visit_change *visit;
     void *context;
 };
 
@@ -100,11 +91,7 @@ static int compare_entry(struct side *a, struct side *b, const struct differ *d,
 int lake_set_diff(struct lake *l,
                   const struct lake_ref *a,
                   const struct lake_ref *b,
-                  int (*visit)(void *context,
-                               enum lake_set_change change,
-                               const struct lake_entry *before,
-                               const struct lake_entry *after,
-                               struct err *e),
+                  lake_visit_change *visit,
                   void *context,
                   struct err *e)
 {

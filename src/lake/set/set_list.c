@@ -7,18 +7,15 @@
     "SELECT s.name, v.number, v.id, v.files, v.bytes, m.creator, m.create_time, v.removed,"        \
     " s.owner, s.team, s.mode FROM fileset s"                                                      \
     " JOIN set_version v ON v.fileset = s.id JOIN made m ON m.id = v.made"
+#define LISTED COLUMNS " WHERE s.project = $1 AND v.removed = 0"
 #define LATEST                                                                                     \
     " AND v.number = (SELECT MAX(w.number) FROM set_version w"                                     \
     " WHERE w.fileset = s.id AND w.removed = 0)"
 #define IN_ORDER " ORDER BY s.name, v.number"
 
-static int visit_row(struct lake *l,
-                     struct db_query *q,
-                     int (*visit)(void *context, const struct lake_set *set, struct err *e),
-                     void *context,
-                     struct err *e)
+static struct lake_set read_set(struct db_query *q)
 {
-    const struct lake_set set = {
+    return (struct lake_set){
         .name = db_text(q, 0),
         .number = db_int(q, 1),
         .version = db_int(q, 2),
@@ -30,73 +27,53 @@ static int visit_row(struct lake *l,
         .group = db_text(q, 9),
         .mode = (unsigned)db_int(q, 10),
     };
-
-    if (!lake_may(l, set.owner, set.group, set.mode, LAKE_READ))
-        return 0;
-    return visit(context, &set, e);
 }
 
-static int visit_rows(struct lake *l,
-                      struct db_query *q,
-                      int (*visit)(void *context, const struct lake_set *set, struct err *e),
-                      void *context,
-                      struct err *e)
+static int visit_rows(
+    struct lake *l, struct db_query *query, lake_visit_set *visit, void *context, struct err *e)
 {
+    AUTO_RESET struct db_query *q = query;
     int got;
 
     while ((got = db_step(q, e)) == 1) {
-        if (visit_row(l, q, visit, context, e) < 0) {
-            db_reset(q);
+        const struct lake_set set = read_set(q);
+        if (lake_row_may(l, q, 8, LAKE_READ) && visit(context, &set, e) < 0)
             return -1;
-        }
     }
     return got;
-}
-
-/* ERR_NOTFOUND with the nearest name, or ERR_DENIED when it is there but not for the caller. */
-static int check_name(struct lake *l, const char *name, struct err *e)
-{
-    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    AUTO_MEM char *text = mem_printf("@%s", name);
-
-    return lake_resolve(l, text, LAKE_READ, &ref, e);
 }
 
 static const char *list_sql(bool of_name, bool all_versions)
 {
     if (of_name)
-        return all_versions ? COLUMNS
-                   " WHERE s.project = $1 AND v.removed = 0 AND s.name = $2" IN_ORDER
-                            : COLUMNS
-                   " WHERE s.project = $1 AND v.removed = 0 AND s.name = $2" LATEST IN_ORDER;
-    return all_versions ? COLUMNS " WHERE s.project = $1 AND v.removed = 0" IN_ORDER
-                        : COLUMNS " WHERE s.project = $1 AND v.removed = 0" LATEST IN_ORDER;
+        return all_versions ? LISTED " AND s.name = $2" IN_ORDER
+                            : LISTED " AND s.name = $2" LATEST IN_ORDER;
+    return all_versions ? LISTED IN_ORDER : LISTED LATEST IN_ORDER;
 }
 
 int lake_set_list(struct lake *l,
                   const char *name,
                   bool all_versions,
-                  int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                  lake_visit_set *visit,
                   void *context,
                   struct err *e)
 {
-    if (name && check_name(l, name, e) < 0)
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    AUTO_MEM char *text = mem_printf("@%s", name ? name : "");
+
+    /* ERR_NOTFOUND with the nearest name, or ERR_DENIED when it is there but not for the caller. */
+    if (name && lake_resolve(l, text, LAKE_READ, &ref, e) < 0)
         return -1;
     struct db_query *q =
         db_query(l->db, e, list_sql(name, all_versions), DB_INT(l->project), DB_TEXT(name));
     return visit_rows(l, q, visit, context, e);
 }
 
-int lake_set_get(struct lake *l,
-                 const struct lake_ref *ref,
-                 int (*visit)(void *context, const struct lake_set *set, struct err *e),
-                 void *context,
-                 struct err *e)
+int lake_set_get(
+    struct lake *l, const struct lake_ref *ref, lake_visit_set *visit, void *context, struct err *e)
 {
-    if (ref->kind != LAKE_REF_SET) {
-        AUTO_MEM char *text = lake_ref_text(ref);
-        return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);
-    }
+    if (ref->kind != LAKE_REF_SET)
+        return ref_refuse(ref, REF_NOT_A_SET, e);
     if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
     struct db_query *q = db_query(l->db, e, COLUMNS " WHERE v.id = $1 AND s.project = $2",
@@ -119,10 +96,8 @@ static int check_readable(struct lake *l, int64_t set_version, struct err *e)
         return got < 0 ? -1
                        : err_set(e, ERR_NOTFOUND, "set version %lld is not in this project",
                                  (long long)set_version);
-    if (lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_READ))
-        return 0;
     AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
-    return lake_denied(l, ref, db_text(q, 2), LAKE_READ, e);
+    return lake_row_ask(l, q, 2, ref, LAKE_READ, e);
 }
 
 int lake_set_parents(struct lake *l,

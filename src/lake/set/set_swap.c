@@ -85,9 +85,9 @@ static int add_new(void *context, const struct lake_entry *entry, struct err *e)
 
 static int add_kept(void *context, const struct lake_entry *entry, struct err *e)
 {
-    struct swapping *s = context;
+    const struct swapping *s = context;
 
-    return bits_has(&s->dropped, entry->version) ? 0 : add(s, &s->result, entry, e);
+    return bits_has(&s->dropped, entry->version) ? 0 : add_new(context, entry, e);
 }
 
 /* ---- which directories of the old one base held ---- */
@@ -252,10 +252,8 @@ int lake_set_swap(struct lake *l,
         return err_set(e, ERR_USAGE, "only what comes by a set can be made anew from other sets");
     if (ref_ask(l, base, LAKE_READ, e) < 0 || db_begin(l->db, e) < 0)
         return -1;
-    if (swap_all(&s, base, swaps, n, out, e) == 0 && db_commit(l->db, e) == 0) {
-        out->name = base->set_name;
-        return 0;
-    }
-    db_rollback(l->db);
-    return err_wrap(e, "make @%s anew", base->set_name);
+    if (db_end(l->db, swap_all(&s, base, swaps, n, out, e), e) < 0)
+        return err_wrap(e, "make @%s anew", base->set_name);
+    out->name = base->set_name;
+    return 0;
 }

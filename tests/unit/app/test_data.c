@@ -126,7 +126,7 @@ static void test_files(void)
                  " \"removed\": true, \"gone\": false}]");
     check_refused("file.list", "{\"path\": \"/nowhere\"}", ERR_NOTFOUND, "/nowhere");
     check_refused("file.remove", "{\"refs\": [\"/data\"]}", ERR_USAGE, "-r");
-    check_refused("file.chmod", "{\"mode\": \"9\", \"refs\": [\"/data/b\"]}", ERR_USAGE, "no mode");
+    check_refused("file.chmod", "{\"mode\": \"9\", \"refs\": [\"/data/b\"]}", ERR_USAGE, "not a mode");
     check_refused("url.get", "{\"ref\": \"/data/b\"}", ERR_NOFIT, "");
     check_refused("url.get", "{\"ref\": \"/data/b\", \"expires_s\": 0}", ERR_USAGE, "expires_s 0");
 }
@@ -151,7 +151,7 @@ static void test_sets(void)
     check_answer("alias.list", "{}", "[{\"set\": \"raw\", \"alias\": \"prod\", \"version\": 1}]");
     check_answer("alias.remove", "{\"removed\": \"@raw:prod\"}", "{\"removed\": \"@raw:prod\"}");
     check_refused("alias.remove", "{\"removed\": \"@raw:prod\"}", ERR_NOTFOUND, "prod");
-    check_refused("set.get", "{\"ref\": \"/data/\"}", ERR_USAGE, "no set");
+    check_refused("set.get", "{\"ref\": \"/data/\"}", ERR_USAGE, "not a set");
     check_answer("lake.trace", "{\"ref\": \"@raw\", \"direction\": \"back\", \"cost\": true}",
                  "{\"cost\": {\"jobs\": 0, \"cost_usd\": 0.0, \"runtime_s\": 0.0}, \"nodes\":"
                  " [{\"ref\": \"@raw:2\"}, {\"ref\": \"@raw:1\"}], \"edges\": [{\"from\":"

@@ -27,15 +27,11 @@ static int add_row(struct db_rows *r, int64_t id, int i, struct err *e)
 
     snprintf(name, sizeof name, "row %d", i);
     memset(body, i, sizeof body);
-    db_rows_int(r, id);
-    if (i % 5)
-        db_rows_text(r, name);
-    else
-        db_rows_null(r);
-    db_rows_bytes(r, body, (size_t)i % 4);
+    int result = db_rows_add(r, e, DB_INT(id), i % 5 ? DB_TEXT(name) : DB_NULL,
+                             DB_BYTES(body, (size_t)i % 4));
     memset(name, 'x', sizeof name); /* what was given is not needed any more */
     memset(body, 'x', sizeof body);
-    return db_rows_next(r, e);
+    return result;
 }
 
 static int add_rows(struct db *d, int n, struct err *e)

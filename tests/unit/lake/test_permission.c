@@ -95,7 +95,7 @@ static void modes(struct lake *l)
     for (size_t i = 0; i < COUNT(bad); i++) {
         e = (struct err){0};
         CHECK(lake_chmod(l, bad[i], refs, 1, &e) < 0 && e.kind == ERR_USAGE &&
-                  strstr(e.text, "is no mode"),
+                  strstr(e.text, "is not a mode"),
               "\"%s\" is no mode", bad[i]);
     }
     CHECK(lake_chmod(l, "666", refs, 1, &e) == 0, "back");

@@ -70,10 +70,10 @@ static void files(struct lake *l)
         {"/nowhere/at/all", "2: there is no file /nowhere/at/all"},
         {"/nowhere/", "2: there is no directory /nowhere/"},
         {"/data/train.json/", "2: there is no "},
-        {"data", "1: \"data\" is no reference"},
-        {"", "1: \"\" is no reference"},
+        {"data", "1: \"data\" is not a reference"},
+        {"", "1: \"\" is not a reference"},
         {"job:7", "2: there is no job 7"},
-        {"job:x", "1: \"job:x\" is no reference"},
+        {"job:x", "1: \"job:x\" is not a reference"},
     };
 
     put(l, "/data/train.json", "1");
@@ -102,8 +102,8 @@ static void sets(struct lake *l)
         {"@Hot:prd", "2: no version of @Hot is named prd: did you mean @Hot:prod?"},
         {"@Hot:3", "2: @Hot has no version 3: the newest is 2"},
         {"@Hto", "2: there is no set @Hto: did you mean @Hot?"},
-        {"@", "1: \"\" is no name"},
-        {"@a b", "1: \"a b\" is no name"},
+        {"@", "1: \"\" is not a name"},
+        {"@a b", "1: \"a b\" is not a name"},
         {"/data/train.json@Hot", "/data/train.json#3"},
         {"/data/train.json@Hot:1", "/data/train.json#2"},
         {"/data/train.json@Hot:prod", "/data/train.json#2"},

@@ -548,16 +548,16 @@ static void test_held(void)
     create(l, "A", REFS("/data/"), &e);
     create(l, "B", REFS("/data/"), &e);
     create(l, "C", REFS("/new/file"), &e);
-    CHECK(entries_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 3,
+    CHECK(entries_each_held(l, NULL, count_entry, NULL, &n, &e) == 0 && n == 3,
           "a chunk that two sets share is seen once: %zu entries", n);
     take_out(l, REFS("@C:1"), &e);
     n = 0;
-    CHECK(entries_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 2,
+    CHECK(entries_each_held(l, NULL, count_entry, NULL, &n, &e) == 0 && n == 2,
           "removed sets hold nothing");
     CHECK(lake_pin(l, REFS("@A:1"), 1, &e) == 0 && take_out(l, REFS("@A:1", "@B:1"), &e) == 0,
           "all are removed, one is pinned: %s", e.text);
     n = 0;
-    CHECK(entries_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 2,
+    CHECK(entries_each_held(l, NULL, count_entry, NULL, &n, &e) == 0 && n == 2,
           "which holds its files all the same: %zu entries", n);
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     lake_resolve(l, "/data/train.json#2", LAKE_READ, &ref, &e);
