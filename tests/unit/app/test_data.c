@@ -126,7 +126,8 @@ static void test_files(void)
                  " \"removed\": true, \"gone\": false}]");
     check_refused("file.list", "{\"path\": \"/nowhere\"}", ERR_NOTFOUND, "/nowhere");
     check_refused("file.remove", "{\"refs\": [\"/data\"]}", ERR_USAGE, "-r");
-    check_refused("file.chmod", "{\"mode\": \"9\", \"refs\": [\"/data/b\"]}", ERR_USAGE, "not a mode");
+    check_refused("file.chmod", "{\"mode\": \"9\", \"refs\": [\"/data/b\"]}", ERR_USAGE,
+                  "not a mode");
     check_refused("url.get", "{\"ref\": \"/data/b\"}", ERR_NOFIT, "");
     check_refused("url.get", "{\"ref\": \"/data/b\", \"expires_s\": 0}", ERR_USAGE, "expires_s 0");
 }
