@@ -27,7 +27,7 @@ struct instances {
     bool durable;
     int lock_fd;
     bool is_known;           /* what follows was read, when the counter was at `counter` */
-    uint64_t counter;        /* of writes to the folder by anybody */
+    uint64_t counter;        /* of writes to the folder by any process */
     struct instance **items; /* all of them */
     size_t n, cap;
     struct instance **open; /* those that were not over when last looked at */
@@ -178,7 +178,7 @@ static int load_entry(struct instances *r, const char *name, struct err *e)
 
     if (n > strlen(SUFFIX) && strcmp(name + n - strlen(SUFFIX), SUFFIX) == 0)
         return load_file(r, name, e);
-    /* Under the lock nobody else writes: a kill left it. */
+    /* Under the lock no other process writes: a killed one left it. */
     if (is_leftover(name)) {
         AUTO_MEM char *path = mem_printf("%s/%s", r->dir, name);
         unlink(path);

@@ -1,4 +1,5 @@
-/* Hosts that the user has anyway: each is rented by one token at a time. */
+/* The driver `pool`: hosts of the configuration, each reserved by one token at a time. cloud.c
+ * lists it. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "cloud/folder.h"
@@ -176,7 +177,7 @@ static int pool_open(struct cloud *c, struct err *e)
     struct cloud_folder *k = c->priv = mem_zero(1, sizeof *k);
 
     k->provision = pool_provision;
-    /* The hosts go on when the power goes here: who has which must not be lost. */
+    /* Hosts run on after a power cut here: the record of their reservations must survive it. */
     k->instances = instances_open(c->options.home, c->driver->name, true, e);
     return k->instances ? 0 : -1;
 }

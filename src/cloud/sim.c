@@ -187,9 +187,9 @@ static void meter(const struct cloud *c, struct cloud_machine *m)
         m->price_usd_per_hour = 0;
 }
 
-/* ---- renting ---- */
+/* ---- launching ---- */
 
-static int refuse_rent(struct cloud *c, const struct cloud_request *q, struct cloud_error *e)
+static int refuse_launch(struct cloud *c, const struct cloud_request *q, struct cloud_error *e)
 {
     static const struct refusal list[] = {
         {CLOUD_FAULT_PERMISSION, CLOUD_PERMISSION, "these credentials may not launch machines"},
@@ -268,7 +268,7 @@ static int set_taken(struct cloud *c,
     if (met > 0)
         after_ms = t.seconds * 1000;
     else if (is_traded(c, &r->machine)) {
-        /* The market's own times, which nobody is told of before. */
+        /* The market's own times, without notice. */
         r->taken_ms = c->options.market->taken_ms(c->options.market->context, &r->machine);
         return met;
     }
@@ -295,7 +295,7 @@ static int sim_provision(struct cloud *c,
 
     snprintf(m->id, sizeof m->id, "sim-%016" PRIx64, hash_xxh3(key, (size_t)n));
     instance_as_asked(r, q);
-    if (refuse_rent(c, q, e) < 0 || set_price(c, q, m, e) < 0 || set_boot(c, q, r, &e->err) < 0)
+    if (refuse_launch(c, q, e) < 0 || set_price(c, q, m, e) < 0 || set_boot(c, q, r, &e->err) < 0)
         return -1;
     return q->spot ? set_taken(c, q, r, &e->err) : 0;
 }
@@ -373,7 +373,7 @@ static int sim_terminate(struct cloud *c, const char *token, struct cloud_error 
     return refuse(c, &after, 1, NULL, e);
 }
 
-/* Whoever reads a list sees what each has cost. */
+/* A list has the cost of each machine. */
 struct metering {
     const struct cloud *cloud;
     cloud_visit *visit;

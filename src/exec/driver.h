@@ -37,6 +37,6 @@ struct exec_driver {
     int (*explain)(const struct exec_host *h, int code, const char *said, struct err *e);
 };
 
-extern const struct exec_driver exec_local, exec_ssh;
+extern const struct exec_driver exec_ssh;
 
 #endif

@@ -1,6 +1,7 @@
 #include "exec/exec.h"
 
 #include "base/auto.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "exec/driver.h"
 
@@ -20,6 +21,47 @@
 #define READS_AT_ONCE 16
 /* Between the end of its output and its own. */
 #define END_WAIT_S 2.0
+
+/* ---- local: jobs on this machine, whose directories are where they were made ---- */
+
+static int local_prepare(const struct exec_host *h, struct err *e)
+{
+    if (access(h->agent, X_OK) < 0)
+        return file_error(e, "run", h->agent);
+    return file_make_dirs(h->root, 0700, e);
+}
+
+static int local_agent_command(const struct exec_host *h,
+                               const struct exec_call *call,
+                               struct words *out,
+                               struct err *e)
+{
+    AUTO_MEM char *dir = call->id ? mem_printf("%s/%" PRId64, h->root, call->id) : mem_dup(h->root);
+
+    (void)e;
+    words_add(out, h->agent);
+    words_add(out, call->verb);
+    words_add(out, dir);
+    for (size_t i = 0; i < EXEC_WORDS_MAX && call->words[i]; i++)
+        words_add(out, call->words[i]);
+    return 0;
+}
+
+static int local_explain(const struct exec_host *h, int code, const char *said, struct err *e)
+{
+    (void)h;
+    return err_set(e, ERR_RETRY, "the agent here ended with code %d%s%.*s", code, *said ? ": " : "",
+                   (int)strcspn(said, "\n"), said);
+}
+
+static const struct exec_driver exec_local = {
+    .name = "local",
+    .prepare = local_prepare,
+    .agent_command = local_agent_command,
+    .explain = local_explain,
+};
+
+/* ---- drivers ---- */
 
 static const struct exec_driver *const drivers[] = {&exec_local, &exec_ssh};
 
@@ -46,11 +88,11 @@ static const struct exec_driver *way_to(const struct exec_host *h, struct err *e
     const struct exec_driver *d = find_driver(h->driver);
 
     if (!d)
-        err_set(e, ERR_USAGE, "there is no way '%s' to run jobs on a machine: local or ssh",
+        err_set(e, ERR_USAGE, "no driver '%s' runs jobs on a machine; use local or ssh",
                 h->driver ? h->driver : "");
     if (d != &exec_ssh || (h->address && plain(h->address)))
         return d;
-    err_set(e, ERR_USAGE, "'%s' is no address of a host", h->address ? h->address : "");
+    err_set(e, ERR_USAGE, "'%s' is not the address of a host", h->address ? h->address : "");
     return NULL;
 }
 
@@ -61,10 +103,11 @@ int exec_host_check(const struct exec_host *h, struct err *e)
     if (!h->root || !*h->root || strchr(h->root, '\n'))
         return err_set(
             e, ERR_USAGE,
-            "\"%.100s\" is no directory for jobs: its name must not be empty or have a line break",
+            "\"%.100s\" is not a directory for jobs: its name must not be empty or have a line "
+            "break",
             h->root ? h->root : "");
     if (h->token && (!plain(h->token) || strchr(h->token, '/')))
-        return err_set(e, ERR_USAGE, "'%s' is no token", h->token);
+        return err_set(e, ERR_USAGE, "'%s' is not a token", h->token);
     if (!h->agent || !*h->agent)
         return err_set(e, ERR_USAGE, "the path of tradewind-agent is missing");
     return 0;
@@ -88,7 +131,7 @@ char *exec_find_agent(struct err *e)
     if (told && *told) {
         if (usable(told))
             return mem_dup(told);
-        err_set(e, ERR_NOTFOUND, "TRADEWIND_AGENT=%s is no program", told);
+        err_set(e, ERR_NOTFOUND, "TRADEWIND_AGENT=%s is not a program", told);
         return NULL;
     }
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -140,7 +183,7 @@ int exec_collect(
     if (!d)
         return -1;
     if (!plain(part) || strchr(part, '/') || part[0] == '.')
-        return err_set(e, ERR_USAGE, "'%s' is no part of a job's directory", part);
+        return err_set(e, ERR_USAGE, "'%s' is not a part of a job's directory", part);
     return d->collect ? d->collect(h, id, part, local_dir, e) : 0;
 }
 
@@ -284,7 +327,7 @@ int exec_stream_fd(const struct exec_stream *s)
 /* What the caller wants, and whether that was the end. */
 struct telling {
     struct exec_stream *stream;
-    int (*visit)(void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
+    frame_visit *visit;
     void *context;
 };
 
@@ -312,11 +355,7 @@ static enum exec_more ended(struct exec_stream *s, struct err *e)
     return EXEC_BROKEN;
 }
 
-enum exec_more exec_read(
-    struct exec_stream *s,
-    int (*visit)(void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e),
-    void *context,
-    struct err *e)
+enum exec_more exec_read(struct exec_stream *s, frame_visit *visit, void *context, struct err *e)
 {
     struct telling t = {.stream = s, .visit = visit, .context = context};
 

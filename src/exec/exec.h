@@ -69,11 +69,7 @@ enum exec_more {
     EXEC_GONE,   /* no agent lives there and the job never told its end: it is lost; e says how */
 };
 /* What is there now, at most about a megabyte at once. visit as for frames_take. */
-enum exec_more exec_read(
-    struct exec_stream *s,
-    int (*visit)(void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e),
-    void *context,
-    struct err *e);
+enum exec_more exec_read(struct exec_stream *s, frame_visit *visit, void *context, struct err *e);
 
 /* Asks the agent to end its job: SIGTERM to the whole tree, SIGKILL after grace_s. Repeatable; a
  * shorter grace replaces a longer. Returns once the request is on disk there; the stream tells the

@@ -52,7 +52,7 @@ static bool read_size(const char *digits, size_t *out)
 
 static int bad_head(struct err *e)
 {
-    return err_set(e, ERR_IO, "the agent's answer is no frame");
+    return err_set(e, ERR_IO, "the agent's answer is not a frame");
 }
 
 /* head is a whole one, its newline cut off. */
@@ -77,12 +77,7 @@ static int take_head(struct frames *f, struct err *e)
 }
 
 int frames_take(
-    struct frames *f,
-    const void *bytes,
-    size_t n,
-    int (*visit)(void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e),
-    void *context,
-    struct err *e)
+    struct frames *f, const void *bytes, size_t n, frame_visit *visit, void *context, struct err *e)
 {
     const char *at = bytes, *end = at + n;
 

@@ -22,15 +22,16 @@ struct frames;
 struct frames *frames_new(void);
 void frames_free(struct frames *f);
 AUTO_DEFINE(frames)
+typedef int frame_visit(
+    void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
 /* Calls visit for the bytes of each frame, as soon as some of them are there (a frame may come in
  * several calls); FRAME_END once, with n = 0. ERR_IO for anything that is no frame. */
-int frames_take(
-    struct frames *f,
-    const void *bytes,
-    size_t n,
-    int (*visit)(void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e),
-    void *context,
-    struct err *e);
+int frames_take(struct frames *f,
+                const void *bytes,
+                size_t n,
+                frame_visit *visit,
+                void *context,
+                struct err *e);
 /* One whole frame to fd. -1 with errno. n <= FRAME_BYTES_MAX. */
 int frames_write(int fd, enum frame_kind kind, const void *bytes, size_t n);
 

@@ -162,12 +162,12 @@ static int read_number(struct reading *r, size_t which, const char *value, struc
     r->seen |= 1U << which;
     if (numbers[which].whole) {
         if (!read_u64(value, &whole) || whole > INT64_MAX)
-            return err_set(e, ERR_USAGE, "%s is no whole number", numbers[which].word);
+            return err_set(e, ERR_USAGE, "%s is not a whole number", numbers[which].word);
         memcpy(place, &whole, sizeof whole);
         return 0;
     }
     if (!number_parse(value, &real))
-        return err_set(e, ERR_USAGE, "%s is no number", numbers[which].word);
+        return err_set(e, ERR_USAGE, "%s is not a number", numbers[which].word);
     memcpy(place, &real, sizeof real);
     return 0;
 }

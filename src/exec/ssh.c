@@ -129,7 +129,7 @@ static const struct {
     {"tar: not found", ERR_IO, "%s: has no tar; install it there"},
     {"tar: command not found", ERR_IO, "%s: has no tar; install it there"},
     {"already started", ERR_USAGE, "%s: this job was already started there"},
-    {"given back already", ERR_NOFIT, "%s: the machine was released before the job was sent"},
+    {"released already", ERR_NOFIT, "%s: the machine was released before the job was sent"},
 };
 
 /* The last line that says something. */
@@ -301,7 +301,7 @@ static void leave_nothing(struct buf *script, const struct exec_host *h, const s
     put_mark(script, h->token);
     buf_printf(script,
                " && fresh=%s && trap '[ ! -e \"$over\" ] || rm -rf \"$fresh\"' EXIT && "
-               "if [ -e \"$over\" ]; then echo 'given back already' >&2; exit 1; fi && ",
+               "if [ -e \"$over\" ]; then echo 'released already' >&2; exit 1; fi && ",
                f->dir);
 }
 

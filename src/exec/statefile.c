@@ -121,7 +121,7 @@ static bool read_word(const char *word, const char *value, struct state_line *s)
 
 static int bad(struct err *e, const char *line)
 {
-    return err_set(e, ERR_IO, "'%.100s' is no line of a state file", line);
+    return err_set(e, ERR_IO, "'%.100s' is not a line of a state file", line);
 }
 
 /* "word=value" one after the other; limits and text take the rest. */

@@ -152,7 +152,7 @@ is "$("$TRADEWIND" set show @two.b.input --json | json '[f["path"] for f in d["f
 
 # ---- bad input ----
 fails 2 "is there, and no job made it" replay @numbers
-fails 2 "is no whole set version" replay /data/n
+fails 2 "is not a whole set version" replay /data/n
 fails 3 "nothing" replay @nothing
 fails 2 "--from @SET" rerun
 fails 2 "--horizon" gc --economic --horizon 0

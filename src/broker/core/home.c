@@ -46,7 +46,7 @@ void broker_log_bound(const char *home, int fd)
     AUTO_MEM char *old = mem_printf("%s.1", path);
     struct stat ours, there;
 
-    /* It may be a terminal, or somebody else's file. */
+    /* fd may be a terminal, or another file. */
     if (fstat(fd, &ours) < 0 || ours.st_size < BROKER_LOG_BYTES || stat(path, &there) < 0 ||
         ours.st_ino != there.st_ino || ours.st_dev != there.st_dev || rename(path, old) < 0)
         return;

@@ -133,7 +133,7 @@ static int insert_all(struct runs *r, struct run *run, struct err *e)
     for (size_t i = 0; i < run->n_stages; i++)
         if (insert_stage(r, run, i, e) < 0)
             return -1;
-    /* Before anybody sees the run: its first stage may want them at once. */
+    /* Before the run is visible: its first stage may need the secrets at once. */
     return secrets_write(r->home, run->id, run->secrets, run->n_secrets, e);
 }
 

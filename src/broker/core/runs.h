@@ -97,7 +97,7 @@ struct run_stage_plan {
     unsigned servers;           /* 1; of any other stage 0 */
     const char *server_on;      /* the host group of the server; NULL = the run's */
     double server_usd_per_hour; /* of all of price_usd_per_hour */
-    bool elastic;               /* workers that end badly leave the others going */
+    bool elastic;               /* the others continue when a worker ends badly */
     double batch;               /* its size, for what is learned of it; 0 = not said */
     double planned_s;
     int64_t planned_microusd;

@@ -16,7 +16,7 @@
 /* How often a directory may be taken for a leftover between its making and its locking. */
 #define ATTEMPTS 10
 
-/* The lock of a directory, -1 when somebody has it or it is gone. */
+/* The lock of a directory; -1 when another process has the lock, or the directory is gone. */
 static int try_lock(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -35,7 +35,7 @@ static bool is_below(const char *path, const char *top)
     return !strncmp(path, top, n) && (path[n] == '/' || !path[n]);
 }
 
-/* One that leads nowhere is not followed by anybody. */
+/* No reader follows a link that leads nowhere. */
 static bool leads_out(const char *link, const char *top)
 {
     AUTO_MEM char *target = realpath(link, NULL);

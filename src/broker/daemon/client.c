@@ -104,7 +104,7 @@ static int dial(struct broker_client *c, struct err *e)
     return file_error(e, "connect to", path);
 }
 
-/* 1: a broker of this version greets; 0: nobody is there any more, or another version, which was
+/* 1: a broker of this version greets; 0: no broker is there any more, or another version, which was
  * asked to retire; -1. */
 static int greet(struct broker_client *c, struct err *e)
 {

@@ -310,8 +310,8 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
     if (result < 0 || (u.n && hosts_ready(b, e) < 0))
         return -1;
     for (size_t i = 0; i < u.n; i++) {
-        /* Written down before anything begins: a job that is queued may ask for this very host, by
-         * the token that a broker rented it with which died before it could write that down. */
+        /* Recorded before the release begins: a queued job may ask for this host by the same token,
+         * if a broker provisioned the host and died before it recorded that. */
         int64_t over_ms = bill_over_ms(b->lake, list[i].facts.job, time_epoch_ms());
         if (machine_start_release(records, &list[i], ORPHANED, over_ms, e) < 0)
             result = -1; /* the following ones are released all the same */

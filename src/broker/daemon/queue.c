@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often others pass a job that does not fit, before its place is kept free for it. */
+/* How often others pass a job that does not fit, before its location is reserved for it. */
 #define PASSED_MAX 16
 
 /* A job, or a gang of them: ids one after another in the order they came. */
@@ -320,8 +320,8 @@ static struct waiting *first_of(const struct queue *q, size_t line)
                                                                           : NULL;
 }
 
-/* A place that is kept free for a job passed by too often: only that job starts there. */
-static bool is_kept(const struct queue *q, size_t place)
+/* A location that is reserved for a job passed by too often: only that job starts there. */
+static bool is_reserved(const struct queue *q, size_t place)
 {
     for (size_t i = 0; i < q->n_lines; i++) {
         const struct waiting *w = first_of(q, i);
@@ -352,7 +352,7 @@ static size_t best_line(const struct queue *q)
 
     for (size_t i = 0; i < q->n_lines; i++) {
         const struct waiting *w = first_of(q, i);
-        if (w && fits(q, w) && !is_kept(q, w->place) &&
+        if (w && fits(q, w) && !is_reserved(q, w->place) &&
             (best == SIZE_MAX || goes_before(q, i, best)))
             best = i;
     }

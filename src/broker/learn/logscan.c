@@ -16,7 +16,7 @@
 
 /* The end of the log that is kept for messages. */
 #define TAIL_BYTES ((size_t)16 << 10)
-/* Of a line, in what is told about it. */
+/* Bytes of a malformed line that its warning shows. */
 #define SHOWN_BYTES 120
 
 struct logscan {
@@ -24,7 +24,7 @@ struct logscan {
     char line[LOGSCAN_LINE_MAX + 1]; /* one that came in pieces */
     size_t len;
     bool too_long;   /* what follows up to the newline is dropped */
-    bool not_a_mark; /* known from its beginning: the rest is not kept */
+    bool not_a_mark; /* known from its beginning: the rest is dropped */
     char *tail;      /* the last bytes of all: tail_len of them */
     size_t tail_len;
     bool tail_cut;   /* there was more before it */
@@ -194,7 +194,7 @@ static const struct mark_name *find_mark(const char *text)
     return NULL;
 }
 
-/* line is ours, ends with NUL, and may be changed. */
+/* Changes line, which ends with NUL. */
 static void take_mark(struct logscan *s, char *line, size_t len)
 {
     while (len && (is_blank(line[len - 1]) || line[len - 1] == '\r'))
@@ -204,7 +204,7 @@ static void take_mark(struct logscan *s, char *line, size_t len)
     AUTO_MEM char *whole = mem_dup(text);
 
     if (!mark) {
-        /* A slip that would otherwise lose what was meant to be kept. */
+        /* A misspelt mark would otherwise lose a tag or a metric. */
         if (strncmp(text, "[TRADEWIND_", strlen("[TRADEWIND_")) == 0)
             tell_malformed(s, whole,
                            "the marks are [TRADEWIND_TAG], [TRADEWIND_TAG_NUM] and "
@@ -313,7 +313,7 @@ void logscan_end(struct logscan *s)
 
 /* ---- the last lines ---- */
 
-/* Progress bars write over themselves: of a line, what stood there last. */
+/* Progress bars overwrite their line: the last text counts. */
 static const char *shown_part(const char *line, size_t *len)
 {
     size_t n = *len;
@@ -326,7 +326,7 @@ static const char *shown_part(const char *line, size_t *len)
     return from;
 }
 
-/* The kept end of the log as it may be shown, without a line whose beginning is gone. */
+/* The end of the log as it may be shown, without a line whose beginning is gone. */
 static void show_tail(struct logscan *s)
 {
     const char *from = s->tail, *end = from + s->tail_len;
@@ -362,7 +362,7 @@ const char *logscan_last_lines(struct logscan *s, size_t max)
     char *newline = memchr(from, '\n', max);
     if (newline || max < 4)
         return newline ? newline + 1 : end;
-    /* Even one line is too much: its end, where errors tend to say what they are. */
+    /* One line is too long: its end, which names the error in most messages. */
     memset(from, '.', 3);
     char *rest = from + 3;
     while (rest < end && ((unsigned char)*rest & 0xc0) == 0x80)

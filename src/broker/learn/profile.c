@@ -58,10 +58,11 @@ int broker_profile_name_check(const char *name, struct err *e)
     for (size_t i = 0; good && i < len; i++)
         good = is_plain(name[i]) || strchr("_-.", name[i]);
     if (!good)
-        return err_set(e, ERR_USAGE,
-                       "\"%.80s\" is no name: letters, digits, '_', '-' and '.', beginning with a "
-                       "letter or a digit, at most %d",
-                       name, PROFILE_NAME_MAX);
+        return err_set(
+            e, ERR_USAGE,
+            "\"%.80s\" is not a name; use letters, digits, '_', '-' and '.', beginning with "
+            "a letter or a digit, at most %d",
+            name, PROFILE_NAME_MAX);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(name, commands[i]) == 0)
             return err_set(e, ERR_USAGE, "%s cannot be a name: it is a command of its own", name);
@@ -184,7 +185,7 @@ static struct template *read_template(const json_t *list, struct err *e)
     for (size_t i = 0; i < n; i++) {
         words[i] = json_string_value(json_array_get(list, i));
         if (!words[i]) {
-            err_set(e, ERR_IO, "a word is no text");
+            err_set(e, ERR_IO, "a word is not text");
             return NULL;
         }
     }
@@ -221,12 +222,12 @@ static json_t *load_json(const char *path, struct err *e)
         return NULL;
     }
     if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_BYTES) {
-        bad_file(path, "no file of a profile", e);
+        bad_file(path, "not a file of a profile", e);
         return NULL;
     }
     json_t *root = json_load_file(path, 0, &wrong);
     if (!root)
-        bad_file(path, "no JSON", e);
+        bad_file(path, "not JSON", e);
     return root;
 }
 

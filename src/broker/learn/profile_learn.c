@@ -206,7 +206,7 @@ static int unknown_setting(const struct broker_profile *p, const char *key, stru
     const char *close = nearest(key, known, n);
 
     if (strcmp(key, FIT_CPUS) == 0 || strcmp(key, FIT_MEMORY) == 0)
-        return err_set(e, ERR_USAGE, "%s is no value of the command, but a size of the machine",
+        return err_set(e, ERR_USAGE, "%s is not a value of the command, but a size of the machine",
                        key);
     if (template_find_arg(p->template, key))
         return err_set(

@@ -302,10 +302,11 @@ int template_check_args(const struct template *t, struct err *e)
                     (t->args[k].offset == 0 ||
                      strlen(t->words[i].lists[0].before) >= t->args[k].offset);
         if (!found)
-            return err_set(e, ERR_USAGE,
-                           "the list in \"%.100s\" is no value of an argument, so nothing can be "
-                           "learned about it",
-                           t->words[i].written);
+            return err_set(
+                e, ERR_USAGE,
+                "the list in \"%.100s\" is not a value of an argument, so nothing can be "
+                "learned about it",
+                t->words[i].written);
     }
     return 0;
 }
@@ -452,7 +453,7 @@ static int no_such_arg(const struct template *t, const char *key, struct err *e)
     buf_init(&known, 200);
     for (size_t i = 0; i < t->n_args; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", t->args[i].key);
-    return err_set(e, ERR_USAGE, "%.60s is no argument of the command (%s%s)", key,
+    return err_set(e, ERR_USAGE, "%.60s is not an argument of the command (%s%s)", key,
                    t->n_args ? buf_str(&known) : "it has none", known.full ? "..." : "");
 }
 

@@ -20,16 +20,6 @@ int machine_change(struct machines *m,
                    const struct db_value *values,
                    struct err *e);
 
-/* The columns of all queries that machine_row_read reads. */
-#define MACHINE_COLUMNS                                                                            \
-    "m.world, m.token, m.cloud, m.stage, m.attempt, m.state, m.asked, m.since, m.absent,"          \
-    " m.data_microusd, m.max_price, m.reason, m.id, m.owner, m.run, m.job, m.expires, m.provider," \
-    " m.region, m.zone, m.instance_type, m.spot, m.cpus, m.memory_gb, m.accelerator,"              \
-    " m.accelerators, m.price, m.bill_min_s, m.launched, m.ready, m.ended, m.notice,"              \
-    " m.exec_driver, m.address, m.root, m.metered_usd, m.metered"
-#define MACHINE_COLUMNS_N 37
-
-void machine_row_read(struct db_query *q, struct machine *out);
 int machine_row_insert(struct machines *m, const struct machine *x, struct err *e);
 /* Writes every column that can change. A record never returns to an earlier state: where another
  * process wrote a later one, *x becomes that record. */

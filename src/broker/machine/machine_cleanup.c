@@ -176,8 +176,8 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
 
 /* ---- the records' side ---- */
 
-/* Whoever wrote the intent may be about to ask. Where a first look is certain, the record would say
- * that it was never launched, and the machine would be there without one. */
+/* The process that recorded the intent may be about to launch. Where a first look is certain, the
+ * record would say that the machine was never launched, and the machine would have no record. */
 static bool is_being_asked(const struct sweeping *s, const struct machine *m)
 {
     return m->state == MACHINE_INTENDED && cloud_sees_at_once(s->provisioner->cloud) &&

@@ -6,11 +6,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+/* The columns of all queries that read_row reads. */
+#define MACHINE_COLUMNS                                                                            \
+    "m.world, m.token, m.cloud, m.stage, m.attempt, m.state, m.asked, m.since, m.absent,"          \
+    " m.data_microusd, m.max_price, m.reason, m.id, m.owner, m.run, m.job, m.expires, m.provider," \
+    " m.region, m.zone, m.instance_type, m.spot, m.cpus, m.memory_gb, m.accelerator,"              \
+    " m.accelerators, m.price, m.bill_min_s, m.launched, m.ready, m.ended, m.notice,"              \
+    " m.exec_driver, m.address, m.root, m.metered_usd, m.metered"
+#define MACHINE_COLUMNS_N 37
 
 static const char *const tables[] = {
     /* world, state: machines.h. max_price NULL: none. Times: milliseconds, 0 = not yet. */
@@ -59,9 +69,9 @@ const char *machine_state_text(enum machine_state state)
     return texts[state];
 }
 
-/* Hosts of one's own are not given back before they answer, which may be never. Whoever has the
- * lease may use one; after that nobody has it, and other homes may take it. Clouds bill on until
- * they have their machine back. */
+/* A host of the configuration is released only when it answers, which may be never. Its lease
+ * reserves the host for one home; after the lease other homes may take it. Clouds bill until the
+ * machine is terminated. */
 int64_t machine_paid_until_ms(const struct machine *m)
 {
     if (strcmp(m->cloud, "pool") != 0)
@@ -193,6 +203,145 @@ const char *machines_owner(const struct machines *m)
     return m->owner;
 }
 
+/* ---- rows ---- */
+
+static void take(struct db_query *q, int column, char *into, size_t room)
+{
+    const char *text = db_text(q, column);
+
+    snprintf(into, room, "%s", text ? text : "");
+}
+#define TAKE_TEXT(q, column, field) take((q), (column), (field), sizeof(field))
+
+static void read_facts(struct db_query *q, struct cloud_machine *f)
+{
+    TAKE_TEXT(q, 1, f->token);
+    TAKE_TEXT(q, 12, f->id);
+    TAKE_TEXT(q, 13, f->owner);
+    f->run = db_int(q, 14);
+    f->job = db_int(q, 15);
+    f->expires_ms = db_int(q, 16);
+    TAKE_TEXT(q, 17, f->provider);
+    TAKE_TEXT(q, 18, f->region);
+    TAKE_TEXT(q, 19, f->zone);
+    TAKE_TEXT(q, 20, f->instance_type);
+    f->spot = db_int(q, 21) != 0;
+    f->cpus = db_real(q, 22);
+    f->memory_gb = db_real(q, 23);
+    TAKE_TEXT(q, 24, f->accelerator);
+    f->accelerators = db_real(q, 25);
+    f->price_usd_per_hour = db_real(q, 26);
+    f->bill_min_s = db_real(q, 27);
+    f->launched_ms = db_int(q, 28);
+    f->ready_ms = db_int(q, 29);
+    f->ended_ms = db_int(q, 30);
+    f->notice_ms = db_int(q, 31);
+    TAKE_TEXT(q, 32, f->exec_driver);
+    TAKE_TEXT(q, 33, f->address);
+    TAKE_TEXT(q, 34, f->root);
+    f->metered_usd = db_real(q, 35);
+    f->metered_ms = db_int(q, 36);
+}
+
+static void read_row(struct db_query *q, struct machine *out)
+{
+    static const enum cloud_state states[] = {
+        [MACHINE_INTENDED] = CLOUD_REQUESTED, [MACHINE_REQUESTED] = CLOUD_REQUESTED,
+        [MACHINE_RUNNING] = CLOUD_RUNNING,    [MACHINE_DELETING] = CLOUD_DELETING,
+        [MACHINE_GONE] = CLOUD_GONE,
+    };
+
+    *out = (struct machine){
+        .world = db_int(q, 0),
+        .stage = db_int(q, 3),
+        .attempt = (unsigned)db_int(q, 4),
+        .state = (enum machine_state)db_int(q, 5),
+        .asked_ms = db_int(q, 6),
+        .since_ms = db_int(q, 7),
+        .absent_ms = db_int(q, 8),
+        .data_microusd = db_int(q, 9),
+        .max_price_usd_per_hour = db_is_null(q, 10) ? (double)INFINITY : db_real(q, 10),
+    };
+    TAKE_TEXT(q, 2, out->cloud);
+    TAKE_TEXT(q, 11, out->reason);
+    read_facts(q, &out->facts);
+    out->facts.state = states[out->state];
+}
+
+/* $1 to $29: the key, and everything that can change. */
+#define N_CHANGING 29
+static void put_changing(struct db_value *out, const struct machine *x)
+{
+    const struct cloud_machine *f = &x->facts;
+    const struct db_value values[N_CHANGING] = {
+        DB_INT(x->world),         DB_TEXT(f->token),
+        DB_INT(x->state),         DB_INT(x->since_ms),
+        DB_INT(x->absent_ms),     DB_TEXT(x->reason),
+        DB_TEXT(f->id),           DB_TEXT(f->exec_driver),
+        DB_TEXT(f->address),      DB_TEXT(f->root),
+        DB_INT(x->stage),         DB_INT(f->expires_ms),
+        DB_INT(f->launched_ms),   DB_INT(f->ready_ms),
+        DB_INT(f->ended_ms),      DB_INT(f->notice_ms),
+        DB_TEXT(f->provider),     DB_TEXT(f->region),
+        DB_TEXT(f->zone),         DB_TEXT(f->instance_type),
+        DB_INT(f->spot),          DB_REAL(f->cpus),
+        DB_REAL(f->memory_gb),    DB_TEXT(f->accelerator),
+        DB_REAL(f->accelerators), DB_REAL(f->price_usd_per_hour),
+        DB_REAL(f->bill_min_s),   DB_REAL(f->metered_usd),
+        DB_INT(f->metered_ms),
+    };
+
+    memcpy(out, values, sizeof values);
+}
+
+int machine_row_insert(struct machines *m, const struct machine *x, struct err *e)
+{
+    bool has_limit = isfinite(x->max_price_usd_per_hour);
+    struct db_value values[N_CHANGING + 8] = {
+        [N_CHANGING] = DB_TEXT(x->cloud),
+        DB_INT(x->attempt),
+        DB_INT(x->asked_ms),
+        has_limit ? DB_REAL(x->max_price_usd_per_hour) : DB_NULL,
+        DB_TEXT(x->facts.owner),
+        DB_INT(x->facts.run),
+        DB_INT(x->facts.job),
+        DB_NONE,
+    };
+
+    put_changing(values, x);
+    return machine_change(
+        m,
+        "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
+        " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
+        " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
+        " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, data_microusd,"
+        " billed)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
+        " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
+        " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END)",
+        values, e);
+}
+
+int machine_row_update(struct machines *m, struct machine *x, struct err *e)
+{
+    struct db_value values[N_CHANGING + 1] = {[N_CHANGING] = DB_NONE};
+
+    put_changing(values, x);
+    if (machine_change(
+            m,
+            "UPDATE machine SET state = $3, since = $4, absent = $5, reason = $6, id = $7,"
+            " exec_driver = $8, address = $9, root = $10, stage = $11, expires = $12, launched = "
+            "$13,"
+            " ready = $14, ended = $15, notice = $16, provider = $17, region = $18, zone = $19,"
+            " instance_type = $20, spot = $21, cpus = $22, memory_gb = $23, accelerator = $24,"
+            " accelerators = $25, price = $26, bill_min_s = $27, metered_usd = $28,"
+            " metered = $29"
+            " WHERE world = $1 AND token = $2 AND state <= $3",
+            values, e) < 0)
+        return -1;
+    return db_changes(m->db) ? 0 : machines_get(m, x->world, x->facts.token, x, e);
+}
+
 /* ---- reading ---- */
 
 int machines_get(
@@ -204,7 +353,7 @@ int machines_get(
     int found = db_step(q, e);
 
     if (found > 0)
-        machine_row_read(q, out);
+        read_row(q, out);
     if (found < 0)
         return -1;
     return found ? 0 : err_set(e, ERR_NOTFOUND, "there is no record of machine %s", token);
@@ -226,12 +375,11 @@ static struct db_query *each_query(struct machines *m,
                     DB_INT(f->with_gone ? MACHINE_GONE + 1 : MACHINE_GONE));
 }
 
-int machines_each(
-    struct machines *m,
-    const struct machine_filter *filter,
-    int (*visit)(void *context, const struct machine *x, int64_t now_ms, struct err *e),
-    void *context,
-    struct err *e)
+int machines_each(struct machines *m,
+                  const struct machine_filter *filter,
+                  machine_visit *visit,
+                  void *context,
+                  struct err *e)
 {
     AUTO_RESET struct db_query *q = each_query(m, filter, e);
     int64_t real_ms = time_epoch_ms();
@@ -239,7 +387,7 @@ int machines_each(
 
     while ((found = db_step(q, e)) > 0) {
         struct machine x;
-        machine_row_read(q, &x);
+        read_row(q, &x);
         int64_t now_ms = db_is_null(q, MACHINE_COLUMNS_N) ? real_ms : db_int(q, MACHINE_COLUMNS_N);
         if (visit(context, &x, now_ms, e) < 0)
             return -1;
@@ -261,7 +409,7 @@ int machines_bill(struct machines *m,
     *compute_out = *data_out = 0;
     while ((found = db_step(q, e)) > 0) {
         struct machine x;
-        machine_row_read(q, &x);
+        read_row(q, &x);
         *compute_out += machine_cost_microusd(&x, now_ms);
         *data_out += x.data_microusd;
     }
@@ -378,7 +526,7 @@ int machines_each_unbilled(struct machines *m,
 
     while ((found = db_step(q, e)) > 0) {
         struct machine x;
-        machine_row_read(q, &x);
+        read_row(q, &x);
         if (visit(context, &x, e) < 0)
             return -1;
     }

@@ -80,12 +80,12 @@ struct machine_filter {
 };
 /* By run, in the order of their requests. now_ms: of the machine's world. visit runs within a query
  * and must not use m. */
-int machines_each(
-    struct machines *m,
-    const struct machine_filter *filter,
-    int (*visit)(void *context, const struct machine *x, int64_t now_ms, struct err *e),
-    void *context,
-    struct err *e);
+typedef int machine_visit(void *context, const struct machine *x, int64_t now_ms, struct err *e);
+int machines_each(struct machines *m,
+                  const struct machine_filter *filter,
+                  machine_visit *visit,
+                  void *context,
+                  struct err *e);
 /* Cost of a run until now_ms: machines and data. */
 int machines_bill(struct machines *m,
                   int64_t run,

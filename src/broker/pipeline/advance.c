@@ -275,11 +275,11 @@ static int note_id(void *context, const struct run *run, struct err *e)
     return 0;
 }
 
-/* The project's month is used up: nothing goes on. */
+/* The project's month is used up: everything stops. */
 static int hold_to_month(struct runs *runs,
                          struct lake *l,
                          const struct config *c,
-                         const struct ids *going,
+                         const struct ids *running,
                          struct err *e)
 {
     char why[CAP_REASON];
@@ -287,15 +287,15 @@ static int hold_to_month(struct runs *runs,
 
     if (over <= 0)
         return over;
-    for (size_t i = 0; i < going->n; i++)
-        if (runs_ask_stop_for(runs, going->list[i], why, e) < 0)
+    for (size_t i = 0; i < running->n; i++)
+        if (runs_ask_stop_for(runs, running->list[i], why, e) < 0)
             return -1;
     return cap_stop_all(l, why, e);
 }
 
 int advance_runs(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e)
 {
-    /* One that cannot be read is for the commands to complain about. */
+    /* Commands report a configuration that cannot be read. */
     AUTO(config) struct config *c = config_load(runs_home(runs), NULL);
     AUTO_CLEAR(ids) struct ids found = {0};
     int result = runs_list(runs, true, 0, note_id, &found, e);

@@ -331,8 +331,8 @@ static void put_blame(struct gang_view *v, const struct job_outcome *found, unsi
     snprintf(v->reason, sizeof v->reason, "%s", bare_reason(found));
 }
 
-/* A worker of an elastic gang that ran and ended badly. One that never ran has kept the others from
- * beginning. */
+/* A worker of an elastic gang that ran and ended badly. One that never ran kept the others from
+ * starting. */
 static bool can_do_without(const struct run_stage *s,
                            const struct job_outcome *found,
                            unsigned rank)

@@ -24,7 +24,7 @@ struct economics_set {
 
 /* In the order given, which is that of age: what goes is not there for those that come after it, so
  * that what it takes to make them again is told with it. Changes `there` of the lineage. A set that
- * cannot be made again, or for a price that nobody knows, or that holds nothing of its own, stays;
+ * cannot be made again, or for an unknown price, or that holds nothing of its own, stays;
  * so does one that is as cheap to keep. */
 void economics_weigh(struct lineage *g,
                      const struct economics_terms *terms,

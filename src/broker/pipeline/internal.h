@@ -56,7 +56,7 @@ int advance_make_input(
  * the versions made since. */
 int advance_repeat_input(struct advance *a, size_t i, char **input_out, struct err *e);
 
-/* ---- reuse of earlier results (advance_cache.c) ---- */
+/* ---- reuse of earlier results (advance_input.c) ---- */
 
 /* The digest of everything that decides the output of a stage: versions of its input, code,
  * command, variables. Of secrets the names alone: a digest of a short value would reveal it. */

@@ -55,7 +55,7 @@ static int too_many(const char *directory, struct err *e)
 
 /* ---- git ---- */
 
-/* Somebody's hook may have set what would lead git elsewhere; nothing may be locked or run. */
+/* A hook may have set variables that lead git elsewhere; git must lock and run nothing. */
 static const char *const git_env[] = {
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -223,7 +223,8 @@ static int resolve_set(struct lake *l, const char *text, struct lake_ref *out, s
     if (lake_resolve(l, text, LAKE_READ, out, e) < 0)
         return -1;
     if (out->kind != LAKE_REF_SET || strcmp(out->path, "/") != 0)
-        return err_set(e, ERR_USAGE, "%.200s is no whole set version, such as @S:3", text);
+        return err_set(e, ERR_USAGE, "%.200s is not a whole set version; give one such as @S:3",
+                       text);
     return 0;
 }
 

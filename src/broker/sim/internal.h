@@ -148,7 +148,6 @@ double sim_draw(const struct sim *s, const char *purpose, const char *name, unsi
 /* Cost of the run until at_ms, as far as known now. */
 int64_t sim_spent(const struct sim *s, int64_t at_ms);
 
-/* ---- simulate_plan.c ---- */
 /* Blocks the refused request; the fault's scope decides how much of it. */
 int sim_plan_block(struct sim *s,
                    const struct simulate_stage *where,

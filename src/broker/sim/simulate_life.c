@@ -1,5 +1,5 @@
 /* Drives the stages of a simulated run through the table of broker/core/job_life.c, with actions in
- * virtual time. Called by simulate.c, simulate_stage.c, simulate_plan.c and simulate_market.c. */
+ * virtual time. Called by simulate.c, simulate_stage.c, simulate_gang.c and simulate_market.c. */
 #include "base/mem.h"
 #include "broker/sim/internal.h"
 

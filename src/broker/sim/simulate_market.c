@@ -219,7 +219,7 @@ static int look_at_machine(struct sim *s, size_t i, int64_t *lost_ms, struct err
     return 0;
 }
 
-/* ---- coming and going ---- */
+/* ---- entering and leaving offers ---- */
 
 static void end_stay(struct trade *t, double work, bool left)
 {

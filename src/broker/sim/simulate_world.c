@@ -100,8 +100,8 @@ int simulate_world_end(struct simulate_world *w, struct err *e)
 
     if (machines_end_world(w->records, w->run, &why) < 0)
         return why.kind == ERR_USAGE ? 0 : err_set(e, why.kind, "%s", why.text);
-    /* First the tree: a record of a world that is gone is put right by a sweep, a tree that nobody
-     * knows would stay. */
+    /* First the tree: a cleanup corrects the record of a world that is gone, but a tree without a
+     * record would stay. */
     file_remove_tree(w->dir);
     return machines_flush(w->records, e);
 }

@@ -31,7 +31,7 @@ int jobdir_open(struct jobdir *d, const char *path, struct err *e)
         return file_error(e, "open", path);
     if (S_ISDIR(st.st_mode))
         return 0;
-    return err_set(e, ERR_USAGE, "%s is no directory of a job", path);
+    return err_set(e, ERR_USAGE, "%s is not the directory of a job", path);
 }
 
 bool jobdir_exists(const struct jobdir *d)

@@ -64,7 +64,7 @@ static bool read_seconds(const char *text, double *out, struct err *e)
 {
     if (number_parse(text, out) && *out >= 0)
         return true;
-    err_set(e, ERR_USAGE, "'%s' is no number of seconds", text);
+    err_set(e, ERR_USAGE, "'%s' is not a number of seconds", text);
     return false;
 }
 
@@ -76,7 +76,7 @@ static bool read_offset(const char *text, uint64_t *out, struct err *e)
     *out = strtoull(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && !errno && *out <= INT64_MAX)
         return true;
-    err_set(e, ERR_USAGE, "'%s' is no offset", text);
+    err_set(e, ERR_USAGE, "'%s' is not an offset", text);
     return false;
 }
 

@@ -21,7 +21,7 @@ void stateout_sample(struct stateout *s, const struct state_line *line);
 /* For started and ended. -1 with errno when it is not in the file yet; the next call tries again.
  */
 int stateout_add(struct stateout *s, const struct state_line *line);
-/* Tries, on a full disk for a while and with the room kept for it, until everything is on disk. */
+/* Retries on a full disk for a while, with the reserved room, until everything is on disk. */
 int stateout_finish(struct stateout *s, const struct state_line *ended);
 void stateout_close(struct stateout *s);
 
