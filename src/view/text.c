@@ -129,7 +129,7 @@ void text_print_lines(FILE *out, const char *s, size_t max_columns, size_t inden
     AUTO_MEM char *lines = mem_dup(s);
 
     for (char *rest = lines, *line; (line = strsep(&rest, "\n"));) {
-        fprintf(out, "%*s", line == lines ? 0 : (int)indent, "");
+        fprintf(out, "%*s", line == lines || !*line ? 0 : (int)indent, "");
         text_print(out, line, max_columns);
         fputc('\n', out);
     }

@@ -12,12 +12,10 @@
 #include "exec/statefile.h"
 #include "spec/config.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SAID_MAX 4096
@@ -104,7 +102,7 @@ static int hear(void *context, enum frame_kind kind, const char *bytes, size_t n
 
 static int write_job(const char *directory, struct err *e)
 {
-    static const char *const parts[] = {"", "/work", "/input", "/output", "/checkpoint"};
+    static const char *const parts[] = {"/work", "/input", "/output", "/checkpoint"};
     static const char *const command[] = {"true"};
     const struct jobfile file = {.id = PROBE_JOB,
                                  .command = command,
@@ -118,15 +116,10 @@ static int write_job(const char *directory, struct err *e)
 
     for (size_t i = 0; text && i < sizeof parts / sizeof parts[0]; i++) {
         AUTO_MEM char *part = mem_printf("%s%s", directory, parts[i]);
-        if (mkdir(part, 0700) < 0)
-            return file_error(e, "create", part);
+        if (file_make_dirs(part, 0700, e) < 0)
+            return -1;
     }
-    int fd = text ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-    if (fd < 0)
-        return text ? file_error(e, "create", path) : -1;
-    int result = file_write_all(fd, text, strlen(text)) < 0 ? file_error(e, "write", path) : 0;
-    close(fd);
-    return result;
+    return text ? file_replace(path, text, strlen(text), 0600, e) : -1;
 }
 
 static int follow(struct exec_stream *s, struct probe *p, struct err *e)

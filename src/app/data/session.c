@@ -171,7 +171,9 @@ static int try_url(void *context, const struct lake_session_file *f, struct err 
     return lake_session_url(t->l, t->id, f->path, URL_S, &url, e);
 }
 
-/* Answers with one session and its files. */
+/* The session and its files: what all operations on one session answer with. */
+#define SESSION_ANSWER .answer = &session_record, .item = &file_record, .items_name = "files"
+
 static int tell_all(struct telling *t, struct err *e)
 {
     if ((t->urls && lake_session_files(t->l, t->id, try_url, t, e) < 0) ||
@@ -247,9 +249,7 @@ const struct operation session_get_operation = {
     .role = APP_MEMBER, /* the URLs upload */
     .effect = OPERATION_READS,
     .request = &get_record,
-    .answer = &session_record,
-    .item = &file_record,
-    .items_name = "files",
+    SESSION_ANSWER,
     .run = run_get,
 };
 
@@ -271,9 +271,7 @@ const struct operation session_finish_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &id_record,
-    .answer = &session_record,
-    .item = &file_record,
-    .items_name = "files",
+    SESSION_ANSWER,
     .run = run_finish,
 };
 
@@ -293,9 +291,7 @@ const struct operation session_abort_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &id_record,
-    .answer = &session_record,
-    .item = &file_record,
-    .items_name = "files",
+    SESSION_ANSWER,
     .run = run_abort,
 };
 
@@ -336,9 +332,7 @@ const struct operation data_session_put_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &put_record,
-    .answer = &session_record,
-    .item = &file_record,
-    .items_name = "files",
+    SESSION_ANSWER,
     .run = run_put,
 };
 
@@ -486,8 +480,6 @@ const struct operation session_begin_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &begin_record,
-    .answer = &session_record,
-    .item = &file_record,
-    .items_name = "files",
+    SESSION_ANSWER,
     .run = run_begin,
 };

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* All commands together. */
 #define COMMANDS_MAX_BYTES ((size_t)64 << 20)
@@ -245,7 +246,7 @@ static int submit_missing(struct app_job_batch *b,
                                            : lake_job_submit(app_lake(app, e), requests, n, &id, e);
 }
 
-int app_job_batch_submit(struct app_job_batch *b,
+static int submit_locked(struct app_job_batch *b,
                          struct app *app,
                          const struct app_job_source *source,
                          struct err *e)
@@ -270,6 +271,20 @@ int app_job_batch_submit(struct app_job_batch *b,
     app_notice(app, "%s: %zu jobs, %zu finished before, %zu submitted now", b->name, b->n, before,
                submitted);
     return app_job_batch_look(b, l, e);
+}
+
+int app_job_batch_submit(struct app_job_batch *b,
+                         struct app *app,
+                         const struct app_job_source *source,
+                         struct err *e)
+{
+    int lock = broker_profile_lock(app_home(app, e), e);
+
+    if (lock < 0)
+        return -1;
+    int result = submit_locked(b, app, source, e);
+    close(lock);
+    return result;
 }
 
 /* ---- waiting ---- */

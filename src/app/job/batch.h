@@ -41,8 +41,8 @@ int app_job_batch_look(struct app_job_batch *b, struct lake *l, struct err *e);
 size_t app_job_batch_over(const struct app_job_batch *b);
 size_t app_job_batch_finished(const struct app_job_batch *b);
 
-/* Submits the items that neither finished nor are pending, in one transaction, and says so; the
- * caller holds broker_profile_lock. */
+/* Submits the items that neither finished nor are pending, in one transaction and under
+ * broker_profile_lock, and says so. */
 int app_job_batch_submit(struct app_job_batch *b,
                          struct app *app,
                          const struct app_job_source *source,

@@ -152,12 +152,8 @@ static int read_grid(struct grid *g,
 
 /* ---- the jobs ---- */
 
-static int submit(struct app *app,
-                  const char *name,
-                  const struct grid *g,
-                  struct app_job_batch *batch,
-                  const struct app_job_source *source,
-                  struct err *e)
+/* Adds the grid to the stored profile. */
+static int extend(struct app *app, const char *name, const struct grid *g, struct err *e)
 {
     const char *home = app_home(app, e);
     int lock = broker_profile_lock(home, e);
@@ -165,8 +161,6 @@ static int submit(struct app *app,
     if (lock < 0)
         return -1;
     int result = broker_profile_extend(home, name, g->template, &g->cpus, &g->mems_mb, e);
-    if (result == 0)
-        result = app_job_batch_submit(batch, app, source, e);
     close(lock);
     return result;
 }
@@ -241,7 +235,7 @@ static int run_profile(struct app *app, const void *request, struct answer *out,
     if (!app_home(app, e) || !app_lake(app, e) || read_grid(&g, app, q, out, e) < 0 ||
         app_job_batch_init(&batch, "profile", q->name, g.template, &g.cpus, &g.mems_mb, e) < 0 ||
         app_job_source_read(app, q->input, q->code, out, &source, e) < 0 ||
-        submit(app, q->name, &g, &batch, &source, e) < 0 ||
+        extend(app, q->name, &g, e) < 0 || app_job_batch_submit(&batch, app, &source, e) < 0 ||
         (q->wait ? wait_and_learn(app, q, &batch, e) : app_wake_broker(app, e)) < 0)
         return -1;
     AUTO(broker_profile) struct broker_profile *p = app_profile_load(app, q->name, e);

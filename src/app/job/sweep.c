@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct sweep_request {
     const char *name;
@@ -73,20 +72,6 @@ static int read_batch(const struct sweep_request *q,
     return app_job_batch_init(batch, "sweep", q->name, template, &cpus, &mems_mb, e);
 }
 
-static int submit(struct app_job_batch *batch,
-                  struct app *app,
-                  const struct app_job_source *source,
-                  struct err *e)
-{
-    int lock = broker_profile_lock(app_home(app, e), e);
-
-    if (lock < 0)
-        return -1;
-    int result = app_job_batch_submit(batch, app, source, e);
-    close(lock);
-    return result;
-}
-
 static int answer_jobs(struct app *app,
                        const struct sweep_request *q,
                        const struct app_job_batch *batch,
@@ -113,7 +98,7 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
 
     if (read_batch(q, out, &batch, e) < 0 || !app_home(app, e) ||
         app_job_source_read(app, q->input, q->code, out, &source, e) < 0 ||
-        submit(&batch, app, &source, e) < 0)
+        app_job_batch_submit(&batch, app, &source, e) < 0)
         return -1;
     int over = q->wait ? app_job_batch_wait(&batch, app, batch.n, e) : app_wake_broker(app, e);
     if (over < 0 || (q->wait && !over))

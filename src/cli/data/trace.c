@@ -55,10 +55,11 @@ static bool is_same(const char *a, const char *b)
     return a == b || strcmp(a, b) == 0;
 }
 
-static void put_node(struct graph *g)
+static void put(struct graph *g, const char *before, const char *text, const char *after)
 {
-    buf_puts(&g->lines, g->nodes[g->n_printed++].ref);
-    buf_add(&g->lines, "\n", 1);
+    buf_puts(&g->lines, before);
+    buf_puts(&g->lines, text);
+    buf_puts(&g->lines, after);
 }
 
 /* Writes the lines so far once they fill a page: a million of them spend their time here. */
@@ -70,27 +71,18 @@ static void print_page(struct operate_text *t, struct graph *g, size_t page_byte
     g->lines.len = 0;
 }
 
-static void put_job(struct graph *g, const char *before, int64_t job, const char *after)
-{
-    char digits[24];
-
-    buf_puts(&g->lines, before);
-    buf_puts(&g->lines, number_text(job, digits));
-    buf_puts(&g->lines, after);
-}
-
 static void print_edge(struct operate_text *t, const void *record)
 {
     const struct data_edge *edge = record;
     struct graph *g = t->state;
+    char digits[24];
 
     while (g->n_printed < g->n_nodes &&
            (g->n_printed == 0 || !is_same(g->nodes[g->n_printed - 1].ref, edge->from)))
-        put_node(g);
-    buf_puts(&g->lines, "    from ");
-    buf_puts(&g->lines, edge->to);
+        put(g, "", g->nodes[g->n_printed++].ref, "\n");
+    put(g, "    from ", edge->to, "");
     if (edge->kind == LAKE_EDGE_JOB)
-        put_job(g, " by job ", edge->job, "");
+        put(g, " by job ", number_text(edge->job, digits), "");
     buf_add(&g->lines, "\n", 1);
     print_page(t, g, PAGE_BYTES);
 }
@@ -101,7 +93,7 @@ static void end_lines(struct operate_text *t)
     char nodes[32], edges[32], jobs[32], money[32], runtime[32];
 
     while (g->n_printed < g->n_nodes)
-        put_node(g);
+        put(g, "", g->nodes[g->n_printed++].ref, "\n");
     print_page(t, g, 0);
     fprintf(t->out, "%s set version%s, %s edge%s\n", text_count(g->n_nodes, nodes),
             g->n_nodes == 1 ? "" : "s", text_count(t->n_items, edges), t->n_items == 1 ? "" : "s");
@@ -114,13 +106,6 @@ static void end_lines(struct operate_text *t)
 /* ---- for Graphviz. Names of sets need no quoting: they have only letters, digits, '.', '_', '-'.
  */
 
-static void put_dot(struct graph *g, const char *before, const char *ref, const char *after)
-{
-    buf_puts(&g->lines, before);
-    buf_puts(&g->lines, ref);
-    buf_puts(&g->lines, after);
-}
-
 /* Edges lead from the newer to the older one, which RL puts to the left. */
 static void begin_dot(struct operate_text *t, const void *record)
 {
@@ -129,7 +114,7 @@ static void begin_dot(struct operate_text *t, const void *record)
     begin(t, record);
     buf_puts(&g->lines, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
     for (size_t i = 0; i < g->n_nodes; i++) {
-        put_dot(g, "  \"", g->nodes[i].ref, "\";\n");
+        put(g, "  \"", g->nodes[i].ref, "\";\n");
         print_page(t, g, PAGE_BYTES);
     }
 }
@@ -138,11 +123,12 @@ static void print_dot_edge(struct operate_text *t, const void *record)
 {
     const struct data_edge *edge = record;
     struct graph *g = t->state;
+    char digits[24];
 
-    put_dot(g, "  \"", edge->from, "\" -> \"");
-    put_dot(g, "", edge->to, "\"");
+    put(g, "  \"", edge->from, "\" -> \"");
+    put(g, "", edge->to, "\"");
     if (edge->kind == LAKE_EDGE_JOB)
-        put_job(g, " [label=\"job ", edge->job, "\"]");
+        put(g, " [label=\"job ", number_text(edge->job, digits), "\"]");
     buf_puts(&g->lines, ";\n");
     print_page(t, g, PAGE_BYTES);
 }

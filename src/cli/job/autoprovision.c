@@ -95,10 +95,6 @@ static int exit_code(const void *head)
 
 /* ---- the chart ---- */
 
-struct drawing {
-    const char *path;
-};
-
 /* The cell of the grid that was chosen; SIZE_MAX = none. */
 static size_t chosen_cell(const struct app_autoprovision *a)
 {
@@ -112,7 +108,6 @@ static size_t chosen_cell(const struct app_autoprovision *a)
 
 static int draw(void *context, const void *record, struct err *e)
 {
-    const struct drawing *d = context;
     const struct app_autoprovision *a = record;
     const struct app_size *best = a->feasible ? &a->size : a->nearest;
     const struct app_size_cell *cells = a->grid.items;
@@ -151,7 +146,7 @@ static int draw(void *context, const void *record, struct err *e)
         .chosen_text = chosen,
     };
     chart_grid_svg(&svg, &grid);
-    return chart_save(d->path, &svg, e);
+    return chart_save(context, &svg, e);
 }
 
 /* Draws before anything is submitted: a file that cannot be written leaves no job behind. */
@@ -162,8 +157,7 @@ static int draw_grid(struct operate_terminal *terminal,
 {
     AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
     AUTO_JSON json_t *with_grid = json_deep_copy(request);
-    struct drawing d = {path};
-    struct answer answer = {.arena = arena, .head = draw, .context = &d};
+    struct answer answer = {.arena = arena, .head = draw, .context = (void *)(uintptr_t)path};
 
     json_object_set_new(with_grid, "grid", json_true());
     return operation_call(operate_app(terminal), &autoprovision_plan_operation, with_grid,

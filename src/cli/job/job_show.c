@@ -91,13 +91,8 @@ static void print_command(FILE *out, const struct field_list *words)
         line(out, "command", "%s", buf_str(&command));
         return;
     }
-    fputs("command\n", out);
-    AUTO_MEM char *lines = mem_dup(buf_str(&command));
-    for (char *rest = lines, *one; (one = strsep(&rest, "\n"));) {
-        fprintf(out, "%*s", *one ? LABEL_COLUMNS : 0, "");
-        text_print(out, one, TEXT_MAX);
-        fputc('\n', out);
-    }
+    fprintf(out, "command\n%*s", LABEL_COLUMNS, "");
+    text_print_lines(out, buf_str(&command), TEXT_MAX, LABEL_COLUMNS);
 }
 
 /* A value of several lines is one line: \n separates them. */
