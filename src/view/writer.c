@@ -329,3 +329,20 @@ int writer_end(struct writer *w, struct err *e)
         table_print(w->table, w->out, w->indent, TEXT_COLUMNS, &look);
     return 0;
 }
+
+void writer_list(const struct record *r,
+                 const void *record,
+                 const char *member,
+                 size_t most,
+                 bool with_details,
+                 FILE *out)
+{
+    const struct field *f = record_field(r, member);
+    const struct field_records *list = field_at(f, record);
+    AUTO_CLEAR(writer) struct writer w;
+
+    writer_init(&w, WRITER_TABLE, NULL, f->record, NULL, with_details, out);
+    for (size_t i = 0; i < list->n && i < most; i++)
+        writer_item(&w, (const char *)list->items + i * f->record->size, NULL);
+    writer_end(&w, NULL);
+}

@@ -45,4 +45,12 @@ int writer_item(struct writer *w, const void *record, struct err *e);
 /* Writes what is left: the end of a list, the table. */
 int writer_end(struct writer *w, struct err *e);
 
+/* The first `most` records of a member that is a list, as a table by their headings. */
+void writer_list(const struct record *r,
+                 const void *record,
+                 const char *member,
+                 size_t most,
+                 bool with_details,
+                 FILE *out);
+
 #endif

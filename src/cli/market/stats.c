@@ -5,6 +5,7 @@
 #include "draw/chart_market.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #define OFFERS_SHOWN_MAX 60
@@ -15,18 +16,6 @@
 static const struct record *record_of(const char *list)
 {
     return record_field(market_stats_operation.answer, list)->record;
-}
-
-static void print_gpus(const struct operate_text *t, const struct field_records *gpus)
-{
-    const struct app_market_gpu *list = gpus->items;
-    AUTO_CLEAR(writer) struct writer w;
-
-    fputs("USD per GPU and hour\n\n", t->out);
-    writer_init(&w, WRITER_TABLE, NULL, record_of("gpus"), NULL, false, t->out);
-    for (size_t i = 0; i < gpus->n; i++)
-        writer_item(&w, &list[i], NULL);
-    writer_end(&w, NULL);
 }
 
 static void print_offers(const struct operate_text *t, const struct field_records *offers)
@@ -63,7 +52,8 @@ static void print_stats(struct operate_text *t, const void *record)
 {
     const struct app_market_stats *s = record;
 
-    print_gpus(t, &s->gpus);
+    fputs("USD per GPU and hour\n\n", t->out);
+    writer_list(market_stats_operation.answer, s, "gpus", SIZE_MAX, false, t->out);
     if (s->offers.n <= OFFERS_SHOWN_MAX) {
         print_offers(t, &s->offers);
         print_lives(t, &s->offers);

@@ -32,47 +32,46 @@ static size_t names_of(json_t *map, const char *names[static NAMES_MAX])
 
 /* ---- mode paper ---- */
 
-static void print_reductions(const struct operate_text *t, const struct app_market_swept *s)
+/* Models with the values of a map or list each. */
+static void print_models(const struct operate_text *t,
+                         const struct app_market_swept *s,
+                         const char *const *titles,
+                         size_t n,
+                         bool gains)
 {
     struct table_column columns[NAMES_MAX + 1] = {{.title = "model", .cut_rank = 1, .least = 12}};
     const struct app_market_sweep_row *rows = s->rows.items;
-    const char *names[NAMES_MAX];
-    size_t n = s->rows.n ? names_of(rows[0].reduction, names) : 0;
 
     for (size_t k = 0; k < n; k++)
-        columns[k + 1] = (struct table_column){.title = names[k], .right = true};
+        columns[k + 1] = (struct table_column){.title = titles[k], .right = true};
     AUTO(table) struct table *table = table_new(columns, n + 1);
     for (size_t i = 0; i < s->rows.n; i++) {
         table_put(table, rows[i].model);
         for (size_t k = 0; k < n; k++)
-            table_printf(table, "%.2f", number_of(json_object_get(rows[i].reduction, names[k])));
+            table_printf(table, "%.2f",
+                         number_of(gains ? json_array_get(rows[i].gains, k)
+                                         : json_object_get(rows[i].reduction, titles[k])));
     }
-    fprintf(t->out,
-            "Cost of the cheapest V100 of aws:%s / cost of the strategy, %g V100-days of work\n\n",
-            s->region, s->days);
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
-static void print_gains(const struct operate_text *t, const struct app_market_swept *s)
+static void print_paper(const struct operate_text *t, const struct app_market_swept *s)
 {
-    struct table_column columns[APP_MARKET_DURATIONS_MAX + 1] = {
-        {.title = "model", .cut_rank = 1, .least = 12}};
-    char titles[APP_MARKET_DURATIONS_MAX][FEW_DIGITS];
     const struct app_market_sweep_row *rows = s->rows.items;
-    size_t n = json_array_size(s->durations);
+    char days[NAMES_MAX][FEW_DIGITS];
+    const char *titles[NAMES_MAX];
+    size_t n = s->rows.n ? names_of(rows[0].reduction, titles) : 0;
 
-    for (size_t k = 0; k < n; k++) {
-        snprintf(titles[k], sizeof titles[k], "%g d", number_of(json_array_get(s->durations, k)));
-        columns[k + 1] = (struct table_column){.title = titles[k], .right = true};
-    }
-    AUTO(table) struct table *table = table_new(columns, n + 1);
-    for (size_t i = 0; i < s->rows.n; i++) {
-        table_put(table, rows[i].model);
-        for (size_t k = 0; k < n; k++)
-            table_printf(table, "%.2f", number_of(json_array_get(rows[i].gains, k)));
+    fprintf(t->out,
+            "Cost of the cheapest V100 of aws:%s / cost of the strategy, %g V100-days of work\n\n",
+            s->region, s->days);
+    print_models(t, s, titles, n, false);
+    for (n = 0; n < json_array_size(s->durations) && n < NAMES_MAX; n++) {
+        snprintf(days[n], sizeof days[n], "%g d", number_of(json_array_get(s->durations, n)));
+        titles[n] = days[n];
     }
     fputs("\nCost of choosing once / cost of choosing every day, by V100-days of work\n\n", t->out);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    print_models(t, s, titles, n, true);
 }
 
 /* Reductions as bars, one group per model. */
@@ -163,8 +162,7 @@ static void print_sweep(struct operate_text *t, const void *record)
         print_costs(t, &s->cells);
         print_unproved(t, s);
     } else {
-        print_reductions(t, s);
-        print_gains(t, s);
+        print_paper(t, s);
     }
 }
 

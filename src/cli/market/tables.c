@@ -4,6 +4,7 @@
 #include "cli/core/operate.h"
 #include "view/table.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #define GPUS_MAX 16
@@ -54,17 +55,12 @@ static void print_speedups(const struct operate_text *t, const struct app_market
 static void print_moves(const struct operate_text *t, const struct app_market_moves *m)
 {
     const struct record *moves = record_field(market_tables_operation.answer, "table2")->record;
-    const struct app_market_move *models = m->models.items;
-    AUTO_CLEAR(writer) struct writer w;
 
     fprintf(t->out,
             "\n2. Egress cost of one transfer out of %s, as a share of %d hours on the cheapest %s "
             "of %s\n\n",
             m->cloud, (int)m->compute_hours, m->gpu, m->region);
-    writer_init(&w, WRITER_TABLE, NULL, record_field(moves, "models")->record, NULL, false, t->out);
-    for (size_t i = 0; i < m->models.n; i++)
-        writer_item(&w, &models[i], NULL);
-    writer_end(&w, NULL);
+    writer_list(moves, m, "models", SIZE_MAX, false, t->out);
 }
 
 /* ---- table 3 ---- */

@@ -69,15 +69,7 @@ static int save_files(struct operate_text *t, const void *head, struct err *e)
 
 static void print_jobs(const struct operate_text *t, const struct app_policy_simulated *s)
 {
-    const struct app_policy_job *jobs = s->jobs.items;
-    AUTO_CLEAR(writer) struct writer w;
-
-    writer_init(&w, WRITER_TABLE, NULL,
-                record_field(policy_simulate_operation.answer, "jobs")->record, NULL, false,
-                t->out);
-    for (size_t m = 0; m < s->jobs.n && m < ROWS_MAX; m++)
-        writer_item(&w, &jobs[m], NULL);
-    writer_end(&w, NULL);
+    writer_list(policy_simulate_operation.answer, s, "jobs", ROWS_MAX, false, t->out);
     if (s->jobs.n > ROWS_MAX)
         fprintf(t->out, "... and %zu more; --json has all\n", s->jobs.n - ROWS_MAX);
 }

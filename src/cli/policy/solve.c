@@ -35,13 +35,8 @@ static void print_uses(const struct operate_text *t, const struct app_policy_sol
     const struct app_policy_use *uses = r->uses.items;
     /* Where only shares count, there are neither windows nor hours. */
     bool has_hours = r->uses.n && !isnan(uses[0].hours);
-    AUTO_CLEAR(writer) struct writer w;
 
-    writer_init(&w, WRITER_TABLE, NULL, record_field(policy_solve_operation.answer, "uses")->record,
-                NULL, has_hours, t->out);
-    for (size_t i = 0; i < r->uses.n && i < ROWS_MAX; i++)
-        writer_item(&w, &uses[i], NULL);
-    writer_end(&w, NULL);
+    writer_list(policy_solve_operation.answer, r, "uses", ROWS_MAX, has_hours, t->out);
     if (r->uses.n > ROWS_MAX)
         fprintf(t->out, "... and %zu more; --json has all\n", r->uses.n - ROWS_MAX);
 }
