@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -11,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -222,4 +225,66 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void file_remove_tree(const char *path)
 {
     nftw(path, remove_entry, WALK_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
+}
+
+void *file_map(const char *path, size_t *len_out, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *bytes = MAP_FAILED;
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        /* Callers read every byte: one fault instead of a thousand. */
+        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    else if (fd >= 0)
+        errno = EINVAL;
+    if (bytes == MAP_FAILED)
+        err_set(e, errno == ENOENT || errno == ENOTDIR ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
+                errno == EINVAL ? "not a regular file, or empty" : strerror(errno));
+    else
+        *len_out = (size_t)st.st_size;
+    if (fd >= 0)
+        close(fd);
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+int file_lock(const char *path, mode_t mode, struct err *e)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+
+    if (fd < 0)
+        return file_error(e, "open", path);
+    while (flock(fd, LOCK_EX) < 0) {
+        if (errno == EINTR)
+            continue;
+        file_error(e, "lock", path);
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int file_walk(const char *dir,
+              int depth,
+              int (*each)(void *context, const char *path, struct err *e),
+              void *context,
+              struct err *e)
+{
+    struct dirent **entries;
+    int n = scandir(dir, &entries, NULL, alphasort), result = 0;
+
+    if (n < 0)
+        return err_set(e, ERR_USAGE, "%s: %s", dir, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        AUTO_MEM char *path = mem_printf("%s/%s", dir, entries[i]->d_name);
+        struct stat st;
+        bool known = result == 0 && entries[i]->d_name[0] != '.' && stat(path, &st) == 0;
+        if (known && S_ISDIR(st.st_mode) && depth > 0)
+            result = file_walk(path, depth - 1, each, context, e);
+        else if (known && S_ISREG(st.st_mode))
+            result = each(context, path, e);
+        free(entries[i]);
+    }
+    free(entries);
+    return result;
 }

@@ -48,6 +48,21 @@ ssize_t file_pread_all(int fd, void *bytes, size_t n, uint64_t offset);
  * system has that, else copied by the kernel, else by hand. -1 with errno set. */
 int file_copy(int from_fd, int to_fd, uint64_t size);
 
+/* The whole content of a regular file that is not empty, read into memory at once and unmapped by
+ * munmap. NULL: ERR_NOTFOUND when there is none, else ERR_IO. */
+void *file_map(const char *path, size_t *len_out, struct err *e);
+/* Waits for the lock on the file at path, which is created with mode where missing: a descriptor,
+ * which holds the lock until it is closed, or -1. */
+int file_lock(const char *path, mode_t mode, struct err *e);
+
+/* Calls each for the regular files of dir and of directories up to `depth` levels below, by name;
+ * hidden ones are left out, links are followed. -1: the first -1 of each, or ERR_USAGE. */
+int file_walk(const char *dir,
+              int depth,
+              int (*each)(void *context, const char *path, struct err *e),
+              void *context,
+              struct err *e);
+
 /* Says that `what` (a verb) failed at path, and why, from errno. Returns -1. */
 int file_error(struct err *e, const char *what, const char *path);
 

@@ -1,15 +1,13 @@
 #include "catalog/catalog.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "catalog/internal.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 const char *catalog_text(const struct catalog *c, uint32_t offset)
@@ -206,36 +204,12 @@ struct catalog *catalog_open_owned(const char *name, void *bytes, size_t len, st
     return open_in_place(c, name, bytes, len, e) < 0 ? NULL : TAKE(c);
 }
 
-static int map_file(struct catalog *c, int fd, const char *path, struct err *e)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_size == 0)
-        return err_set(e, ERR_IO, "%s: not a catalog snapshot", path);
-    /* Every byte is read for the checksum anyway: one fault instead of a thousand. */
-    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-    c->mapped = bytes;
-    c->n_mapped = (size_t)st.st_size;
-    return 0;
-}
-
 struct catalog *catalog_open_file(const char *path, struct err *e)
 {
     AUTO(catalog) struct catalog *c = mem_zero(1, sizeof *c);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0) {
-        err_set(e, errno == ENOENT || errno == ENOTDIR ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
-                strerror(errno));
-        return NULL;
-    }
-    int mapped = map_file(c, fd, path, e);
-    close(fd);
-    if (mapped < 0 || open_in_place(c, path, c->mapped, c->n_mapped, e) < 0)
+    c->mapped = file_map(path, &c->n_mapped, e);
+    if (!c->mapped || open_in_place(c, path, c->mapped, c->n_mapped, e) < 0)
         return NULL;
     return TAKE(c);
 }

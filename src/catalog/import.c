@@ -1,6 +1,7 @@
 #include "catalog/import.h"
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "catalog/internal.h"
@@ -9,7 +10,6 @@
 #include "catalog/rows.h"
 #include "catalog/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,10 +137,13 @@ static void add_unrecognised(struct catalog_report *r, const char *path)
     r->unrecognised[r->n_unrecognised++] = mem_dup(path);
 }
 
-static int add_file_of_dir(struct import *im, const char *path, struct err *e)
+static int add_file_of_dir(void *context, const char *path, struct err *e)
 {
+    struct import *im = context;
     enum catalog_table table;
 
+    if (!is_csv(path))
+        return 0;
     if (im->report->n_files + im->report->n_unrecognised >= FILES_MAX)
         return err_set(e, ERR_USAGE, "%s: more than %d files", path, FILES_MAX);
     if (catalog_read_table(path, &table, e) < 0)
@@ -149,28 +152,6 @@ static int add_file_of_dir(struct import *im, const char *path, struct err *e)
         return read_file(im, &(struct catalog_import_path){path, NULL}, table, e);
     add_unrecognised(im->report, path);
     return 0;
-}
-
-static int add_dir(struct import *im, const char *dir, int depth, struct err *e)
-{
-    struct dirent **entries;
-    int n = scandir(dir, &entries, NULL, alphasort), result = 0;
-
-    if (n < 0)
-        return err_set(e, ERR_USAGE, "%s: %s", dir, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name;
-        AUTO_MEM char *path = mem_printf("%s/%s", dir, name);
-        struct stat st;
-        bool known = result == 0 && name[0] != '.' && stat(path, &st) == 0;
-        if (known && S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
-            result = add_dir(im, path, depth + 1, e);
-        else if (known && S_ISREG(st.st_mode) && is_csv(name))
-            result = add_file_of_dir(im, path, e);
-        free(entries[i]);
-    }
-    free(entries);
-    return result;
 }
 
 static int add_path(struct import *im, const struct catalog_import_path *from, struct err *e)
@@ -183,7 +164,7 @@ static int add_path(struct import *im, const struct catalog_import_path *from, s
         return err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return add_file(im, from, e);
-    if (add_dir(im, path, 0, e) < 0)
+    if (file_walk(path, DEPTH_MAX, add_file_of_dir, im, e) < 0)
         return -1;
     if (im->report->n_files == before)
         return err_set(e, ERR_USAGE,

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -178,18 +177,8 @@ static void remove_empty(const struct store *s, const char *key)
 static int take_lock(const struct store *s, struct err *e)
 {
     AUTO_MEM char *path = key_path(s, ".lock");
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 
-    if (fd < 0)
-        return file_error(e, "create", path);
-    while (flock(fd, LOCK_EX) < 0) {
-        if (errno == EINTR)
-            continue;
-        file_error(e, "lock", path);
-        close(fd);
-        return -1;
-    }
-    return fd;
+    return file_lock(path, 0666, e);
 }
 
 static bool has_etag(const char *path, const char *etag)

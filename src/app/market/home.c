@@ -8,13 +8,8 @@
 #include "spec/config.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The home may not be there yet, and is for its owner alone. */
@@ -30,53 +25,24 @@ static void unmap(void *bytes, size_t len)
     munmap(bytes, len);
 }
 
-static void *map_file(int fd, const char *path, size_t *len_out, struct err *e)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0) {
-        file_error(e, "look at", path);
-        return NULL;
-    }
-    if (!S_ISREG(st.st_mode) || st.st_size == 0) {
-        err_set(e, ERR_IO, "%s: no file of price histories", path);
-        return NULL;
-    }
-    /* Every byte is read for the checksum anyway: one fault instead of a thousand. */
-    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    if (bytes == MAP_FAILED) {
-        file_error(e, "map", path);
-        return NULL;
-    }
-    *len_out = (size_t)st.st_size;
-    return bytes;
-}
-
 struct market *app_market_load(const char *home, struct err *e)
 {
     AUTO_MEM char *path = path_of(home);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct err why = {0};
     size_t len;
+    void *bytes = file_map(path, &len, &why);
 
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    if (!bytes && why.kind == ERR_NOTFOUND)
         err_set(
             e, ERR_NOTFOUND,
             "there are no price histories yet; import some with `tradewind market import FILE`");
-        return NULL;
-    }
-    if (fd < 0) {
-        file_error(e, "open", path);
-        return NULL;
-    }
-    void *bytes = map_file(fd, path, &len, e);
-    close(fd);
-    if (!bytes)
-        return NULL;
-    struct market *m = market_open_bytes(path, bytes, len, unmap, e);
-    if (!m) {
+    else if (!bytes)
+        err_set(e, why.kind, "%s", why.text);
+    struct market *m = bytes ? market_open_bytes(path, bytes, len, unmap, e) : NULL;
+    if (bytes && !m)
         unmap(bytes, len);
+    if (!m && why.kind != ERR_NOTFOUND)
         err_wrap(e, "price histories (`tradewind market import --replace` replaces them)");
-    }
     return m;
 }
 
@@ -98,26 +64,16 @@ bool app_market_is_at(const struct market_offer *o, const char *location)
     return !location[n] || strcmp(market_region(o->cloud, location + n + 1), o->region) == 0;
 }
 
-static bool holds(const char *path, const void *bytes, size_t len)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t there = 0;
-    void *old = fd >= 0 ? map_file(fd, path, &there, NULL) : NULL;
-    bool same = old && there == len && memcmp(old, bytes, len) == 0;
-
-    if (old)
-        unmap(old, there);
-    if (fd >= 0)
-        close(fd);
-    return same;
-}
-
 int app_market_save(
     const char *home, const void *bytes, size_t len, bool *changed_out, struct err *e)
 {
     AUTO_MEM char *path = path_of(home);
+    size_t there = 0;
+    void *old = file_map(path, &there, NULL);
 
-    *changed_out = !holds(path, bytes, len);
+    *changed_out = !old || there != len || memcmp(old, bytes, len) != 0;
+    if (old)
+        unmap(old, there);
     return *changed_out ? file_replace(path, bytes, len, 0644, e) : 0;
 }
 
@@ -143,15 +99,9 @@ int app_market_lock(const char *home, struct err *e)
 
     if (file_make_dirs(dir, DIR_MODE, e) < 0)
         return -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int fd = file_lock(path, 0644, e);
     if (fd < 0)
-        return file_error(e, "open", path);
-    while (flock(fd, LOCK_EX) < 0) {
-        if (errno == EINTR)
-            continue;
-        close(fd);
-        return file_error(e, "lock", path);
-    }
+        return -1;
     remove_drafts(dir);
     return fd;
 }

@@ -2,12 +2,12 @@
 #include "market/import.h"
 #include "app/market/internal.h"
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "market/store.h"
 #include "spec/config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,25 +142,9 @@ static int add_file(struct import *im, const char *path, bool of_directory, stru
     return market_import_file(im->rows, &from, e);
 }
 
-static int add_dir(struct import *im, const char *dir, int depth, struct err *e)
+static int add_file_of_dir(void *context, const char *path, struct err *e)
 {
-    struct dirent **entries;
-    int n = scandir(dir, &entries, NULL, alphasort), result = 0;
-
-    if (n < 0)
-        return err_set(e, ERR_USAGE, "%s: %s", dir, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        AUTO_MEM char *path = mem_printf("%s/%s", dir, entries[i]->d_name);
-        struct stat st;
-        bool known = result == 0 && entries[i]->d_name[0] != '.' && stat(path, &st) == 0;
-        if (known && S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
-            result = add_dir(im, path, depth + 1, e);
-        else if (known && S_ISREG(st.st_mode))
-            result = add_file(im, path, true, e);
-        free(entries[i]);
-    }
-    free(entries);
-    return result;
+    return add_file(context, path, true, e);
 }
 
 static int add_path(struct import *im, const char *path, struct err *e)
@@ -173,7 +157,7 @@ static int add_path(struct import *im, const char *path, struct err *e)
     if (!S_ISDIR(st.st_mode))
         return add_file(im, path, false, e);
     market_import_reports(im->rows, &before);
-    if (add_dir(im, path, 0, e) < 0)
+    if (file_walk(path, DEPTH_MAX, add_file_of_dir, im, e) < 0)
         return -1;
     market_import_reports(im->rows, &after);
     return after > before ? 0

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -274,16 +273,7 @@ int broker_profile_lock(const char *home, struct err *e)
 
     if (file_make_dirs(directory, 0777, e) < 0)
         return -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return file_error(e, "open", path);
-    while (flock(fd, LOCK_EX) < 0)
-        if (errno != EINTR) {
-            file_error(e, "lock", path);
-            close(fd);
-            return -1;
-        }
-    return fd;
+    return file_lock(path, 0666, e);
 }
 
 static json_t *sizes_json(const struct profile_sizes *sizes)

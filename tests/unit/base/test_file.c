@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,6 +135,65 @@ static void check_offsets(void)
     close(fd);
 }
 
+static void check_map(void)
+{
+    struct err e = {0};
+    size_t len = 0;
+
+    CHECK(!file_map(at("none"), &len, &e) && e.kind == ERR_NOTFOUND, "no file: %s", e.text);
+    CHECK(!file_map(root, &len, &e) && e.kind == ERR_IO, "a directory: %s", e.text);
+    CHECK(file_replace(at("m"), "abc", 3, 0666, &e) == 0, "a file of three bytes");
+    void *bytes = file_map(at("m"), &len, &e);
+    CHECK(bytes && len == 3 && memcmp(bytes, "abc", 3) == 0, "is mapped whole");
+    if (bytes)
+        munmap(bytes, len);
+}
+
+static void check_lock(void)
+{
+    struct err e = {0};
+    int fd = file_lock(at("lock"), 0666, &e), other = open(at("lock"), O_RDWR | O_CLOEXEC);
+
+    CHECK(fd >= 0 && other >= 0 && flock(other, LOCK_EX | LOCK_NB) < 0, "the lock is held");
+    close(fd);
+    CHECK(flock(other, LOCK_EX | LOCK_NB) == 0, "until its descriptor is closed");
+    close(other);
+    CHECK(file_lock(at("no/lock"), 0666, &e) < 0 && strstr(e.text, "open"), "no directory: %s",
+          e.text);
+}
+
+static int note_name(void *context, const char *path, struct err *e)
+{
+    char *names = context;
+    const char *name = strrchr(path, '/') + 1;
+
+    if (!strcmp(name, "bad"))
+        return err_set(e, ERR_IO, "bad");
+    snprintf(names + strlen(names), 100 - strlen(names), "%s", name);
+    return 0;
+}
+
+static void check_walk(void)
+{
+    struct err e = {0};
+    char names[100] = "";
+
+    CHECK(file_make_dirs(at("w/d/e"), 0777, &e) == 0 &&
+              file_replace(at("w/b"), "", 0, 0666, &e) == 0 &&
+              file_replace(at("w/a"), "", 0, 0666, &e) == 0 &&
+              file_replace(at("w/.h"), "", 0, 0666, &e) == 0 &&
+              file_replace(at("w/d/c"), "", 0, 0666, &e) == 0 &&
+              file_replace(at("w/d/e/x"), "", 0, 0666, &e) == 0,
+          "files: %s", e.text);
+    CHECK(file_walk(at("w"), 1, note_name, names, &e) == 0 && !strcmp(names, "abc"),
+          "by name, to the depth, without hidden ones: %s", names);
+    CHECK(file_replace(at("w/bad"), "", 0, 0666, &e) == 0 &&
+              file_walk(at("w"), 1, note_name, names, &e) < 0 && !strcmp(e.text, "bad"),
+          "the first error ends the walk");
+    CHECK(file_walk(at("nowhere"), 1, note_name, names, &e) < 0 && e.kind == ERR_USAGE,
+          "no directory: %s", e.text);
+}
+
 int main(void)
 {
     if (!mkdtemp(root))
@@ -143,6 +204,9 @@ int main(void)
     check_refusals();
     check_dirs();
     check_offsets();
+    check_map();
+    check_lock();
+    check_walk();
     file_remove_tree(root);
     CHECK(access(root, F_OK) < 0, "nothing is left");
     return TAP_DONE();
