@@ -216,6 +216,12 @@ void import_spell(struct import_at *at, uint32_t offer, const struct market_spel
     at->report->notes[MARKET_NOTE_CUT] += spell->ended < 1;
 }
 
+void import_sweep(struct market_import *im, double at_s, const char *cloud)
+{
+    im->sweeps = mem_room(im->sweeps, im->n_sweeps, &im->cap_sweeps, sizeof *im->sweeps);
+    im->sweeps[im->n_sweeps++] = (struct market_sweep){.at_s = at_s, .cloud = intern(im, cloud)};
+}
+
 bool import_parse_price(struct import_at *at, const char *text, double *out)
 {
     const char *figure = text + (*text == '$');
@@ -254,11 +260,8 @@ int market_import_market(struct market_import *im, const struct market *m, struc
     for (size_t i = 0; i < m->n_offers; i++)
         if (add_offer_again(&at, &m->offers[i], e) < 0)
             return -1;
-    for (size_t i = 0; i < m->n_sweeps; i++) {
-        im->sweeps = mem_room(im->sweeps, im->n_sweeps, &im->cap_sweeps, sizeof *im->sweeps);
-        im->sweeps[im->n_sweeps++] = (struct market_sweep){
-            .at_s = m->sweeps[i].at_s, .cloud = intern(im, m->strings + m->sweeps[i].cloud)};
-    }
+    for (size_t i = 0; i < m->n_sweeps; i++)
+        import_sweep(im, m->sweeps[i].at_s, m->strings + m->sweeps[i].cloud);
     return 0;
 }
 
@@ -308,30 +311,11 @@ enum market_feed market_import_guess(const char *text, size_t len)
     return has_column(p, end, "Date") ? MARKET_FEED_AZURE : MARKET_N_FEEDS;
 }
 
-static int read_as(struct import_at *at, struct err *e)
-{
-    switch (at->report->feed) {
-    case MARKET_FEED_AWS:
-        return import_read_aws(at, e);
-    case MARKET_FEED_CSV:
-        return import_read_csv(at, e);
-    case MARKET_FEED_AZURE:
-        return import_read_azure(at, e);
-    case MARKET_FEED_DAILY:
-        return import_read_daily(at, e);
-    case MARKET_FEED_GCP:
-        return import_read_gcp(at, e);
-    case MARKET_FEED_KEEPALIVE:
-        return import_read_keepalive(at, e);
-    case MARKET_N_FEEDS:
-        break;
-    }
-    return err_set(
-        e, ERR_USAGE,
-        "%s:1: no price history: neither AWS JSON, Azure's days, our CSV, launch probes, a "
-        "keep-alive log nor a catalog's daily history",
-        at->from->name);
-}
+static int (*const readers[MARKET_N_FEEDS])(struct import_at *at, struct err *e) = {
+    [MARKET_FEED_AWS] = import_read_aws,     [MARKET_FEED_CSV] = import_read_csv,
+    [MARKET_FEED_AZURE] = import_read_azure, [MARKET_FEED_DAILY] = import_read_daily,
+    [MARKET_FEED_GCP] = import_read_gcp,     [MARKET_FEED_KEEPALIVE] = import_read_keepalive,
+};
 
 static size_t all_dropped(const struct market_file_report *r)
 {
@@ -367,8 +351,14 @@ int market_import_file(struct market_import *im, const struct market_source *fro
     if ((from->cloud && (!*from->cloud || !import_name_good(from->cloud))) ||
         (from->region && (!*from->region || !import_name_good(from->region))))
         return err_set(e, ERR_USAGE, "%s: not a name of a cloud or region", from->name);
+    if (feed == MARKET_N_FEEDS)
+        return err_set(
+            e, ERR_USAGE,
+            "%s:1: no price history: neither AWS JSON, Azure's days, our CSV, launch probes, a "
+            "keep-alive log nor a catalog's daily history",
+            from->name);
     at.report = add_report(im, from->name, feed);
-    if (read_as(&at, e) < 0)
+    if (readers[feed](&at, e) < 0)
         return -1;
     const struct market_file_report *r = at.report;
     /* An answer of AWS may be an empty list, and logs may tell of nothing but failures; a table

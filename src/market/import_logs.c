@@ -109,8 +109,6 @@ static int probe_line(struct import_at *at, const char *line, double at_s, struc
 
 int import_read_gcp(struct import_at *at, struct err *e)
 {
-    struct market_import *im = at->im;
-    const char *cloud = at->from->cloud ? at->from->cloud : "gcp";
     char *rest = at->from->text, *line;
     double at_s;
 
@@ -124,9 +122,7 @@ int import_read_gcp(struct import_at *at, struct err *e)
         if (probe_line(at, line, at_s, e) < 0)
             return -1;
     }
-    im->sweeps = mem_room(im->sweeps, im->n_sweeps, &im->cap_sweeps, sizeof *im->sweeps);
-    im->sweeps[im->n_sweeps++] = (struct market_sweep){
-        .at_s = at_s, .cloud = catalog_intern(im->texts, cloud, strlen(cloud))};
+    import_sweep(at->im, at_s, at->from->cloud ? at->from->cloud : "gcp");
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* The rows of all files packed into one market: sorted, each record once, with running sums.
  * import.c calls it. */
+#include "base/arena.h"
 #include "base/mem.h"
 #include "market/internal.h"
 
@@ -13,7 +14,8 @@
 
 struct pack {
     struct market_import *im;
-    uint32_t *order; /* of offers, by their texts */
+    struct arena *arena; /* of all arrays but text_at */
+    uint32_t *order;     /* of offers, by their texts */
     struct import_row *rows, *on_demand;
     struct import_spell *spells;
     size_t *first_row, *first_on_demand, *first_spell; /* per offer, one more at the end */
@@ -69,9 +71,10 @@ static int compare_spells(const void *a, const void *b)
 
 /* Where each offer's items begin when they are put together: `count` of items with an offer each at
  * the beginning of `size` bytes. */
-static size_t *starts_of(const void *items, size_t count, size_t size, size_t n_offers)
+static size_t *starts_of(const struct pack *p, const void *items, size_t count, size_t size)
 {
-    size_t *first = mem_zero(n_offers + 2, sizeof *first);
+    size_t n_offers = p->im->n_offers;
+    size_t *first = arena_zero(p->arena, n_offers + 2, sizeof *first);
 
     for (size_t i = 0; i < count; i++) {
         uint32_t offer;
@@ -84,10 +87,11 @@ static size_t *starts_of(const void *items, size_t count, size_t size, size_t n_
 }
 
 /* The items of each offer together, in the order they came: first[o] .. first[o + 1] afterwards. */
-static void *gather(const void *items, size_t count, size_t size, size_t n_offers, size_t **first)
+static void *gather(
+    const struct pack *p, const void *items, size_t count, size_t size, size_t **first)
 {
-    char *sorted = mem_zero(count + 1, size);
-    size_t *next = starts_of(items, count, size, n_offers);
+    char *sorted = arena_zero(p->arena, count + 1, size);
+    size_t *next = starts_of(p, items, count, size);
 
     for (size_t i = 0; i < count; i++) {
         const char *item = (const char *)items + i * size;
@@ -328,36 +332,20 @@ static void *pack_bytes(struct pack *p, size_t *len_out)
         im->sweeps[i].cloud = put_text(p, text_of(im, im->sweeps[i].cloud));
     AUTO_MEM char *texts = texts_of(p);
     const struct market_pack packed = {
-        .strings = texts,
-        .offers = p->offers,
-        .points = p->points,
-        .on_demand = p->prices,
-        .spells = p->lives,
-        .sweeps = im->sweeps,
-        .counts = {[MARKET_STRINGS] = p->text_bytes,
-                   [MARKET_OFFERS] = p->n_offers,
-                   [MARKET_POINTS] = p->n_points,
-                   [MARKET_ON_DEMAND] = p->n_prices,
-                   [MARKET_SPELLS] = p->n_lives,
-                   [MARKET_SWEEPS] = im->n_sweeps},
+        .parts = {[MARKET_STRINGS] = {texts, p->text_bytes},
+                  [MARKET_OFFERS] = {p->offers, p->n_offers},
+                  [MARKET_POINTS] = {p->points, p->n_points},
+                  [MARKET_ON_DEMAND] = {p->prices, p->n_prices},
+                  [MARKET_SPELLS] = {p->lives, p->n_lives},
+                  [MARKET_SWEEPS] = {im->sweeps, im->n_sweeps}},
     };
     return market_store_pack(&packed, len_out);
 }
 
 static void pack_clear(struct pack *p)
 {
-    free(p->order);
-    free(p->rows);
-    free(p->on_demand);
-    free(p->spells);
-    free(p->first_row);
-    free(p->first_on_demand);
-    free(p->first_spell);
     free(p->text_at);
-    free(p->offers);
-    free(p->points);
-    free(p->prices);
-    free(p->lives);
+    arena_free(p->arena);
     catalog_intern_free(p->texts);
 }
 
@@ -372,24 +360,25 @@ size_t import_count_probed(const struct market_import *im)
 
 void *import_pack(struct market_import *im, size_t *len_out)
 {
-    AUTO_CLEAR(pack) struct pack p = {.im = im};
+    AUTO_CLEAR(pack) struct pack p = {.im = im, .arena = arena_new(SIZE_MAX)};
 
     sort_sweeps(im);
     p.texts = catalog_intern_new(2 * MARKET_TEXT_MAX_BYTES); /* accelerators, too */
     put_text(&p, "");
-    p.order = mem_zero(im->n_offers + 1, sizeof *p.order);
+    p.order = arena_zero(p.arena, im->n_offers + 1, sizeof *p.order);
     for (size_t i = 0; i < im->n_offers; i++)
         p.order[i] = (uint32_t)i;
     if (im->n_offers)
         qsort_r(p.order, im->n_offers, sizeof *p.order, compare_offers, im);
-    p.rows = gather(im->rows, im->n_rows, sizeof *im->rows, im->n_offers, &p.first_row);
-    p.on_demand = gather(im->on_demand, im->n_on_demand, sizeof *im->on_demand, im->n_offers,
-                         &p.first_on_demand);
-    p.spells = gather(im->spells, im->n_spells, sizeof *im->spells, im->n_offers, &p.first_spell);
-    p.offers = mem_zero(im->n_offers + 1, sizeof *p.offers);
-    p.points = mem_zero(im->n_rows + import_count_probed(im) * im->n_sweeps + 1, sizeof *p.points);
-    p.prices = mem_zero(im->n_on_demand + 1, sizeof *p.prices);
-    p.lives = mem_zero(im->n_spells + 1, sizeof *p.lives);
+    p.rows = gather(&p, im->rows, im->n_rows, sizeof *im->rows, &p.first_row);
+    p.on_demand =
+        gather(&p, im->on_demand, im->n_on_demand, sizeof *im->on_demand, &p.first_on_demand);
+    p.spells = gather(&p, im->spells, im->n_spells, sizeof *im->spells, &p.first_spell);
+    p.offers = arena_zero(p.arena, im->n_offers + 1, sizeof *p.offers);
+    p.points = arena_zero(p.arena, im->n_rows + import_count_probed(im) * im->n_sweeps + 1,
+                          sizeof *p.points);
+    p.prices = arena_zero(p.arena, im->n_on_demand + 1, sizeof *p.prices);
+    p.lives = arena_zero(p.arena, im->n_spells + 1, sizeof *p.lives);
     for (size_t i = 0; i < im->n_offers; i++)
         put_offer(&p, p.order[i]);
     reach(&p);

@@ -83,6 +83,8 @@ bool import_name_good(const char *text);
 int import_price(struct import_at *at, uint32_t offer, double at_s, double usd, struct err *e);
 void import_on_demand(struct import_at *at, uint32_t offer, double at_s, double usd);
 void import_spell(struct import_at *at, uint32_t offer, const struct market_spell *spell);
+/* Launch probes asked for all offers of the cloud then. */
+void import_sweep(struct market_import *im, double at_s, const char *cloud);
 
 /* Offers that every sweep of probes says something about. */
 size_t import_count_probed(const struct market_import *im);
@@ -124,8 +126,7 @@ int import_read_keepalive(struct import_at *at, struct err *e);
 
 /* offline_reduce.c reduces the market to the offers that matter, for all questions about a job;
  * offline_frame.c sets the steps of one question; offline_relax.c prices every (event, offer) by a
- * Lagrangian relaxation, for which offline_bound.c finds the best worth of work; offline.c searches
- * under these bounds. */
+ * Lagrangian relaxation at the best worth of work; offline.c searches under these bounds. */
 
 /* Choices of the relaxation. */
 #define OFFLINE_STAY UINT32_MAX
@@ -147,6 +148,7 @@ struct offline_list {
 
 /* The scene reduced to the offers that no other offer dominates, by location. */
 struct market_reduced {
+    struct arena *arena; /* of all arrays but those of the lists */
     const struct market_job *job;
     size_t n_offers, n_places; /* the last place is nowhere, where jobs begin */
     size_t *offers;            /* of the scene; MARKET_NO_OFFER fills up */
@@ -233,9 +235,6 @@ static inline bool offline_taken_back(const struct offline_frame *f, size_t step
 
 /* The best bound over all worths, starting near first_worth, or the first bound above enough. */
 double offline_bound(struct offline_frame *f, double first_worth, double enough);
-
-/* One relaxation: its bound, and the work of its way. */
-double offline_relax(struct offline_frame *f, double worth, double *work_out);
 
 /* By the last relaxation: beginning with a machine, without start-up. */
 double offline_begin_usd(const struct offline_frame *f, size_t step, size_t offer);

@@ -1,5 +1,6 @@
 #include "market/live.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/money.h"
 
@@ -18,6 +19,7 @@ struct names {
 };
 
 struct market_live {
+    struct arena *arena; /* of all arrays but the names */
     struct market_scene *scene;
     struct market_offline *offline;
     struct names clouds, left_out, unmeasured;
@@ -116,7 +118,7 @@ static int note_starts(struct market_live *l,
     size_t n = 0;
 
     l->n_starts = w->n_starts;
-    l->starts = mem_zero(w->n_starts + 1, sizeof *l->starts);
+    l->starts = arena_zero(l->arena, w->n_starts + 1, sizeof *l->starts);
     for (size_t i = 0; i < w->n_starts; i++) {
         struct market_live_start *s = &l->starts[i];
         s->at_s = w->starts_s[i];
@@ -153,7 +155,7 @@ static void allow(struct market_live *l, const struct market_live_wish *w)
     const struct market_scene *s = l->scene;
 
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
-        l->may_use[i] = mem_zero(s->n_offers, sizeof(bool));
+        l->may_use[i] = arena_zero(l->arena, s->n_offers, sizeof(bool));
     for (size_t i = 0; i < s->n_offers; i++) {
         const struct market_offer *o = s->offers[i];
         bool home = strcmp(o->cloud, w->cloud) == 0, one = o->gpus <= 1;
@@ -206,7 +208,7 @@ static void note_lowest(struct market_live *l)
     size_t n = s->n_offers, k = s->n_events - 1;
     AUTO_MEM double *lowest = mem_zero(n + 1, sizeof *lowest);
 
-    l->lowest_usd_per_s = mem_zero(l->n_starts * n + 1, sizeof *l->lowest_usd_per_s);
+    l->lowest_usd_per_s = arena_zero(l->arena, l->n_starts * n + 1, sizeof *l->lowest_usd_per_s);
     for (size_t a = 0; a < n; a++)
         lowest[a] = (double)INFINITY;
     for (size_t i = l->n_starts; i-- > 0;) {
@@ -228,6 +230,7 @@ struct market_live *market_live_new(const struct market_live_wish *w, struct err
         err_set(e, ERR_USAGE, "no start day");
         return NULL;
     }
+    l->arena = arena_new(SIZE_MAX);
     choose_clouds(l, w);
     if (common_span(l, w, &covered, e) < 0 || note_starts(l, w, &covered, e) < 0 ||
         make_scene(l, w, &covered, e) < 0)
@@ -247,10 +250,7 @@ void market_live_free(struct market_live *l)
     free(l->clouds.names);
     free(l->left_out.names);
     free(l->unmeasured.names);
-    for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
-        free(l->may_use[i]);
-    free(l->starts);
-    free(l->lowest_usd_per_s);
+    arena_free(l->arena);
     free(l);
 }
 

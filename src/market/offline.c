@@ -110,8 +110,9 @@ static double work_at(const struct market_offline *o, const struct node *n, doub
         return n->work;
     if (!isfinite(f->scene->lease_max_s[f->reduced->offers[n->offer]]))
         return n->work + f->reduced->speed[n->offer] * fmax(0, now_s - n->ready_s);
-    return n->work +
-           market_lease_work(f->job, f->reduced->offers[n->offer], n->begin_s, n->ready_s, now_s);
+    struct market_stay s =
+        market_stay_of(f->job, f->reduced->offers[n->offer], n->begin_s, n->ready_s, true);
+    return n->work + market_stay_work(&s, now_s);
 }
 
 /* When the machine of now was rented and works: a lease that ends by itself is renewed. */
@@ -201,8 +202,9 @@ static void begin_lease(struct market_offline *o, uint32_t from, size_t step, ui
                         .place = f->reduced->place[b]};
 
     next.ready_s = now_s + market_start_s(&f->job->switching, place, f->reduced->place[b], leaves);
-    next.finish_s = market_lease_until(f->job, f->reduced->offers[b], next.begin_s, next.ready_s,
-                                       f->q->work - next.work);
+    struct market_stay s =
+        market_stay_of(f->job, f->reduced->offers[b], next.begin_s, next.ready_s, true);
+    next.finish_s = market_stay_until(&s, f->q->work - next.work);
     enter(o, add_node(o, &next), step);
 }
 

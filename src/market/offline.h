@@ -33,7 +33,6 @@ struct market_offline_question {
     size_t start;                         /* event */
     double work, deadline_s;
     double upper_usd; /* what somebody needed; INFINITY = nobody is known to have finished */
-    double likely_s;  /* it hardly takes longer than until then; 0 = no idea */
     size_t effort;    /* how much may be looked at, in leases; 0 = MARKET_EFFORT */
     double gap;       /* how much dearer than the optimum an answer may be, in parts; 0 = exact */
     struct market_log *log; /* NULL = not kept */

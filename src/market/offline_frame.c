@@ -7,19 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void *resize(void *p, size_t n, size_t size)
-{
-    return mem_grow(p, n ? n : 1, size);
-}
-
 static void copy_steps(struct offline_frame *f)
 {
     const struct market_scene *s = f->scene;
     size_t n = f->n_steps, last = f->q->start + n - 1;
 
-    f->length_s = resize(f->length_s, n, sizeof *f->length_s);
-    f->may_wait = resize(f->may_wait, n, sizeof *f->may_wait);
-    f->cut_usd = resize(f->cut_usd, f->n_offers, sizeof *f->cut_usd);
+    f->length_s = mem_grow(f->length_s, n, sizeof *f->length_s);
+    f->may_wait = mem_grow(f->may_wait, n, sizeof *f->may_wait);
+    f->cut_usd = mem_grow(f->cut_usd, f->n_offers, sizeof *f->cut_usd);
     if (n == 0)
         return;
     for (size_t k = 0; k < n; k++) {
@@ -38,18 +33,18 @@ static void make_room(struct offline_frame *f)
 {
     size_t on = (f->n_steps + 1) * f->n_offers, off = (f->n_steps + 1) * f->n_places;
 
-    f->worth_per_s = resize(f->worth_per_s, f->n_offers, sizeof *f->worth_per_s);
-    f->later = resize(f->later, f->n_offers, sizeof *f->later);
-    f->best = resize(f->best, f->n_places * OFFLINE_N_WAYS, sizeof *f->best);
+    f->worth_per_s = mem_grow(f->worth_per_s, f->n_offers, sizeof *f->worth_per_s);
+    f->later = mem_grow(f->later, f->n_offers, sizeof *f->later);
+    f->best = mem_grow(f->best, f->n_places * OFFLINE_N_WAYS, sizeof *f->best);
     if (on > f->cells_on) {
         f->cells_on = on;
-        f->v.on = resize(f->v.on, on, sizeof *f->v.on);
+        f->v.on = mem_grow(f->v.on, on, sizeof *f->v.on);
     }
     if (off > f->cells_off) {
         f->cells_off = off;
-        f->v.off = resize(f->v.off, off, sizeof *f->v.off);
-        f->v.go = resize(f->v.go, off, sizeof *f->v.go);
-        f->v.begin = resize(f->v.begin, off, sizeof *f->v.begin);
+        f->v.off = mem_grow(f->v.off, off, sizeof *f->v.off);
+        f->v.go = mem_grow(f->v.go, off, sizeof *f->v.go);
+        f->v.begin = mem_grow(f->v.begin, off, sizeof *f->v.begin);
     }
 }
 
@@ -124,11 +119,11 @@ static size_t mark_ends(struct offline_frame *f, size_t n, double upper_usd)
 {
     const struct market_scene *s = f->scene;
 
-    f->class_speed = resize(f->class_speed, s->n_classes, sizeof *f->class_speed);
+    f->class_speed = mem_grow(f->class_speed, s->n_classes, sizeof *f->class_speed);
     for (size_t c = 0; c < s->n_classes; c++)
         f->class_speed[c] = f->job->speed[s->class_offer[c]];
-    f->can_end = resize(f->can_end, n, sizeof *f->can_end);
-    f->may_end = resize(f->may_end, n, sizeof *f->may_end);
+    f->can_end = mem_grow(f->can_end, n, sizeof *f->can_end);
+    f->may_end = mem_grow(f->may_end, n, sizeof *f->may_end);
     rule_out_early(f, n);
     for (size_t i = 0; isfinite(upper_usd) && i < sizeof tried / sizeof *tried; i++)
         n = rule_out_ends(f, n, tried[i] * upper_usd / f->q->work, upper_usd);

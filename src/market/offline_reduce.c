@@ -2,6 +2,7 @@
  * offline problems. offline.c uses it. */
 #include "market/internal.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -57,10 +58,10 @@ static void place_offers(struct market_reduced *g, const size_t *picked, size_t 
     const struct market_scene *s = g->job->scene;
     size_t most = n_picked + g->n_places * (OFFLINE_LANES - 1), n = 0;
 
-    g->offers = mem_zero(most + 1, sizeof *g->offers);
-    g->place = mem_zero(most + 1, sizeof *g->place);
-    g->speed = mem_zero(most + 1, sizeof *g->speed);
-    g->first = mem_zero(g->n_places, sizeof *g->first);
+    g->offers = arena_zero(g->arena, most + 1, sizeof *g->offers);
+    g->place = arena_zero(g->arena, most + 1, sizeof *g->place);
+    g->speed = arena_zero(g->arena, most + 1, sizeof *g->speed);
+    g->first = arena_zero(g->arena, g->n_places, sizeof *g->first);
     for (size_t p = 0; p + 1 < g->n_places; p++) {
         g->first[p] = n;
         for (size_t c = 0; c < n_picked; c++)
@@ -80,7 +81,7 @@ static void fill_moves(struct market_reduced *g)
 {
     size_t n = g->n_places;
 
-    g->move_usd = mem_zero(n * n, sizeof *g->move_usd);
+    g->move_usd = arena_zero(g->arena, n * n, sizeof *g->move_usd);
     for (size_t p = 0; p + 1 < n; p++)
         for (size_t to = 0; to + 1 < n; to++)
             g->move_usd[p * n + to] =
@@ -118,9 +119,9 @@ static void fill_events(struct market_reduced *g)
 {
     size_t n = g->job->scene->n_events;
 
-    g->step_usd = mem_zero(n * g->n_offers + 1, sizeof *g->step_usd);
-    g->taken.first = mem_zero(n + 1, sizeof *g->taken.first);
-    g->refused.first = mem_zero(n + 1, sizeof *g->refused.first);
+    g->step_usd = arena_zero(g->arena, n * g->n_offers + 1, sizeof *g->step_usd);
+    g->taken.first = arena_zero(g->arena, n + 1, sizeof *g->taken.first);
+    g->refused.first = arena_zero(g->arena, n + 1, sizeof *g->refused.first);
     for (size_t k = 0; k + 1 < n; k++) {
         fill_event(g, k);
         g->taken.first[k + 1] = g->taken.n;
@@ -133,6 +134,7 @@ struct market_reduced *market_reduced_new(const struct market_job *job)
     struct market_reduced *g = mem_zero(1, sizeof *g);
     AUTO_MEM size_t *picked = mem_zero(job->scene->n_offers + 1, sizeof *picked);
 
+    g->arena = arena_new(SIZE_MAX);
     g->job = job;
     g->n_places = job->switching.n_places + 1;
     place_offers(g, picked, pick_offers(job, picked));
@@ -145,15 +147,8 @@ void market_reduced_free(struct market_reduced *g)
 {
     if (!g)
         return;
-    free(g->offers);
-    free(g->first);
-    free(g->place);
-    free(g->speed);
-    free(g->move_usd);
-    free(g->step_usd);
     free(g->taken.list);
-    free(g->taken.first);
     free(g->refused.list);
-    free(g->refused.first);
+    arena_free(g->arena);
     free(g);
 }

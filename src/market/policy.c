@@ -15,16 +15,6 @@ const char *market_policy_text(enum market_policy_kind kind)
     return names[kind];
 }
 
-bool market_policy_parse(const char *text, enum market_policy_kind *out)
-{
-    for (size_t i = MARKET_GREEDY; i <= MARKET_THRESHOLD; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *out = (enum market_policy_kind)i;
-            return true;
-        }
-    return false;
-}
-
 double market_start_s(const struct market_switching *sw, uint32_t from, uint32_t to, bool leaves)
 {
     double s = sw->restart_s;
@@ -78,80 +68,56 @@ static bool in_time(const struct market_view *v, size_t i)
 
 /* ---- choosing one ---- */
 
-/* Lower is better; the first of equals wins. What is known to be no lower than `limit` may be given
- * as that. */
-typedef double (*score_of)(const struct market_policy *p,
-                           const struct market_view *v,
-                           size_t i,
-                           double limit);
+/* What makes an offer the best; lower is better, and the first of equals wins. */
+enum score {
+    SCORE_RATE,    /* the price of work */
+    SCORE_TOTAL,   /* all that is left, at the prices of now; moves must earn their margin */
+    SCORE_SURPLUS, /* what a second costs beyond what its work is worth */
+    SCORE_END,     /* the time until all is done */
+};
 
 static double rate_of(const struct market_view *v, size_t i)
 {
     return v->usd_per_s[i] / v->work_per_s[i];
 }
 
-static double score_rate(const struct market_policy *p,
-                         const struct market_view *v,
-                         size_t i,
-                         double limit)
+/* A score that is known to be no lower than `limit` may be given as that. */
+static double score_of(const struct market_policy *p,
+                       const struct market_view *v,
+                       enum score by,
+                       size_t i,
+                       double limit)
 {
-    (void)p, (void)limit;
-    return rate_of(v, i);
-}
+    double weight = i == v->offer ? 1 : p->margin, work_usd;
 
-/* All that is left, at the prices of now; moves must earn their margin. */
-static double score_total(const struct market_policy *p,
-                          const struct market_view *v,
-                          size_t i,
-                          double limit)
-{
-    double work_usd = v->work_left * rate_of(v, i);
-
-    if (work_usd >= limit)
-        return limit; /* moving there would only add to it */
-    return work_usd + (i == v->offer ? 1 : p->margin) * idle_usd(v, i);
-}
-
-/* What a second there costs beyond what its work is worth; a move's price is spread over the time
- * that the work left takes. */
-static double score_surplus(const struct market_policy *p,
-                            const struct market_view *v,
-                            size_t i,
-                            double limit)
-{
-    (void)limit;
-    double weight = i == v->offer ? 1 : p->margin;
-    double move_usd_per_s = weight * idle_usd(v, i) * v->work_per_s[i] / v->work_left;
-
-    return v->usd_per_s[i] - p->usd_per_work * v->work_per_s[i] + move_usd_per_s;
-}
-
-static double score_end(const struct market_policy *p,
-                        const struct market_view *v,
-                        size_t i,
-                        double limit)
-{
-    (void)p, (void)limit;
+    switch (by) {
+    case SCORE_RATE:
+        return rate_of(v, i);
+    case SCORE_TOTAL:
+        work_usd = v->work_left * rate_of(v, i);
+        /* Moving there would only add to it. */
+        return work_usd >= limit ? limit : work_usd + weight * idle_usd(v, i);
+    case SCORE_SURPLUS: {
+        /* A move's price is spread over the time that the work left takes. */
+        double move_usd_per_s = weight * idle_usd(v, i) * v->work_per_s[i] / v->work_left;
+        return v->usd_per_s[i] - p->usd_per_work * v->work_per_s[i] + move_usd_per_s;
+    }
+    case SCORE_END:
+        break;
+    }
     return idle_s(v, i) + v->work_left / v->work_per_s[i];
-}
-
-/* Every score is at least this many times the price of work there; 0 = that is not known. */
-static double least_of_rate(const struct market_view *v, score_of score)
-{
-    if (score == score_rate)
-        return 1;
-    return score == score_total ? v->work_left : 0;
 }
 
 static size_t best(const struct market_policy *p,
                    const struct market_view *v,
-                   score_of score,
+                   enum score by,
                    bool only_in_time)
 {
     size_t found = MARKET_NO_OFFER;
     double lowest = (double)INFINITY;
-    /* Most offers are far from the best: a product shows that. Rounding is left to the score. */
-    double times = least_of_rate(v, score) * (1 - 1e-12);
+    /* Every score by rate or total is at least this many times the price of work there. Most offers
+     * are far from the best: a product shows that. Rounding is left to the score. */
+    double times = (by == SCORE_RATE ? 1 : by == SCORE_TOTAL ? v->work_left : 0) * (1 - 1e-12);
 
     for (size_t k = 0; k <= v->n_offers; k++) {
         /* The job's own offer first, so that nobody moves for nothing. */
@@ -161,7 +127,7 @@ static size_t best(const struct market_policy *p,
         if (i == MARKET_NO_OFFER || (k && i == v->offer) || !can_be(p, v, i) ||
             (only_in_time && !in_time(v, i)))
             continue;
-        double s = score(p, v, i, lowest);
+        double s = score_of(p, v, by, i, lowest);
         if (s < lowest) {
             lowest = s;
             found = i;
@@ -180,13 +146,13 @@ static struct market_action go_to(const struct market_view *v, size_t i)
 /* The best by score that ends in time, or else what ends first. */
 static struct market_action choose(const struct market_policy *p,
                                    const struct market_view *v,
-                                   score_of score)
+                                   enum score by)
 {
     bool hurried = isfinite(v->deadline_s);
-    size_t i = best(p, v, score, hurried);
+    size_t i = best(p, v, by, hurried);
 
     if (i == MARKET_NO_OFFER && hurried)
-        i = best(p, v, score_end, false);
+        i = best(p, v, SCORE_END, false);
     return go_to(v, i);
 }
 
@@ -199,7 +165,7 @@ static struct market_action decide_static(const struct market_policy *p,
         return go_to(v, v->offer);
     if (v->offer_before != MARKET_NO_OFFER && can_be(p, v, v->offer_before))
         return go_to(v, v->offer_before);
-    return go_to(v, best(p, v, score_rate, false));
+    return go_to(v, best(p, v, SCORE_RATE, false));
 }
 
 /* Whether something would still end in time if it began at the next look and not now. */
@@ -219,10 +185,10 @@ static bool can_wait(const struct market_policy *p, const struct market_view *v)
 static struct market_action decide_threshold(const struct market_policy *p,
                                              const struct market_view *v)
 {
-    size_t i = best(p, v, score_surplus, false);
+    size_t i = best(p, v, SCORE_SURPLUS, false);
 
     if (!can_wait(p, v))
-        return choose(p, v, score_total);
+        return choose(p, v, SCORE_TOTAL);
     if (i != MARKET_NO_OFFER && rate_of(v, i) <= p->usd_per_work)
         return go_to(v, i);
     return (struct market_action){runs(v) ? MARKET_PAUSE : MARKET_STAY, MARKET_NO_OFFER};
@@ -232,9 +198,9 @@ struct market_action market_decide(const struct market_policy *p, const struct m
 {
     switch (p->kind) {
     case MARKET_GREEDY:
-        return choose(p, v, score_rate);
+        return choose(p, v, SCORE_RATE);
     case MARKET_MARGIN:
-        return choose(p, v, score_total);
+        return choose(p, v, SCORE_TOTAL);
     case MARKET_THRESHOLD:
         return decide_threshold(p, v);
     case MARKET_STATIC:

@@ -78,8 +78,6 @@ struct market_policy {
 /* A job with a deadline goes, under any policy but STATIC, where it ends in time if it can. */
 struct market_action market_decide(const struct market_policy *p, const struct market_view *v);
 
-/* "greedy", "margin", "threshold"; false for anything else. */
-bool market_policy_parse(const char *text, enum market_policy_kind *out);
 const char *market_policy_text(enum market_policy_kind kind);
 
 #endif

@@ -1,5 +1,6 @@
 #include "market/replay.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/money.h"
 
@@ -26,7 +27,7 @@ static double expected_share(const struct market_job *j, size_t i)
 static double *lowest_later(const struct market_job *j)
 {
     const struct market_scene *s = j->scene;
-    double *lowest = mem_zero(s->n_events + 1, sizeof *lowest);
+    double *lowest = arena_zero(j->arena, s->n_events + 1, sizeof *lowest);
 
     lowest[s->n_events] = (double)INFINITY;
     for (size_t k = s->n_events; k-- > 0;) {
@@ -45,11 +46,12 @@ struct market_job *market_job_new(const struct market_scene *scene, const struct
     struct market_job *j = mem_zero(1, sizeof *j);
     size_t cells = scene->n_places * scene->n_places;
 
+    j->arena = arena_new(SIZE_MAX);
     j->scene = scene;
-    j->speed = mem_zero(scene->n_offers, sizeof *j->speed);
-    j->checkpoint_s = mem_zero(scene->n_offers, sizeof *j->checkpoint_s);
-    j->work_per_s = mem_zero(scene->n_offers, sizeof *j->work_per_s);
-    j->move_usd = mem_zero(cells, sizeof *j->move_usd);
+    j->speed = arena_zero(j->arena, scene->n_offers, sizeof *j->speed);
+    j->checkpoint_s = arena_zero(j->arena, scene->n_offers, sizeof *j->checkpoint_s);
+    j->work_per_s = arena_zero(j->arena, scene->n_offers, sizeof *j->work_per_s);
+    j->move_usd = arena_zero(j->arena, cells, sizeof *j->move_usd);
     for (size_t i = 0; w->move_usd_of && i < cells; i++)
         j->move_usd[i] = w->move_usd_of[i];
     j->switching = (struct market_switching){.restart_s = w->restart_s,
@@ -73,11 +75,7 @@ void market_job_free(struct market_job *j)
 {
     if (!j)
         return;
-    free(j->speed);
-    free(j->checkpoint_s);
-    free(j->work_per_s);
-    free(j->move_usd);
-    free(j->lowest_later);
+    arena_free(j->arena);
     free(j);
 }
 
@@ -86,6 +84,8 @@ void market_log_clear(struct market_log *log)
     free(log->leases);
     *log = (struct market_log){0};
 }
+
+/* ---- a stay on one offer ---- */
 
 struct market_stay market_stay_of(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, bool foresees)
@@ -101,20 +101,80 @@ struct market_stay market_stay_of(
                                 .renew_s = sw->restart_s + sw->write_s};
 }
 
-double market_lease_work(
-    const struct market_job *j, size_t offer, double begin_s, double ready_s, double now_s)
+static double work_after(const struct market_stay *t, double s)
 {
-    struct market_stay s = market_stay_of(j, offer, begin_s, ready_s, true);
-
-    return market_stay_work(&s, now_s);
+    if (s <= 0)
+        return 0;
+    if (!isfinite(t->tau_s))
+        return s * t->speed;
+    double full = floor(s / (t->tau_s + t->write_s));
+    double rest = s - full * (t->tau_s + t->write_s);
+    return t->speed * (full * t->tau_s + fmin(rest, t->tau_s));
 }
 
-double market_lease_until(
-    const struct market_job *j, size_t offer, double begin_s, double ready_s, double work)
+/* Of that, what is in a checkpoint. */
+static double saved_after(const struct market_stay *t, double s)
 {
-    struct market_stay s = market_stay_of(j, offer, begin_s, ready_s, true);
+    if (s <= 0 || !isfinite(t->tau_s))
+        return 0;
+    return t->speed * floor(s / (t->tau_s + t->write_s)) * t->tau_s;
+}
 
-    return market_stay_until(&s, work);
+static double time_for(const struct market_stay *t, double work)
+{
+    double s = work / t->speed;
+
+    if (!isfinite(t->tau_s) || work <= 0)
+        return s;
+    return s + t->write_s * (ceil(s / t->tau_s) - 1); /* the last stretch needs none */
+}
+
+double market_stay_renewals(const struct market_stay *s, double now_s)
+{
+    return isfinite(s->max_s) ? floor((now_s - s->begin_s) / s->max_s) : 0;
+}
+
+/* Work until the n-th renewal, n >= 1. */
+static double work_until_renewal(const struct market_stay *s, double n)
+{
+    return work_after(s, s->begin_s + s->max_s - s->ready_s) +
+           (n - 1) * work_after(s, s->max_s - s->renew_s);
+}
+
+/* Since when it works, after n renewals. */
+static double working_since(const struct market_stay *s, double n)
+{
+    return n > 0 ? s->begin_s + n * s->max_s + s->renew_s : s->ready_s;
+}
+
+double market_stay_work(const struct market_stay *s, double now_s)
+{
+    double n = market_stay_renewals(s, now_s);
+
+    return (n > 0 ? work_until_renewal(s, n) : 0) + work_after(s, now_s - working_since(s, n));
+}
+
+double market_stay_saved(const struct market_stay *s, double now_s)
+{
+    double n = market_stay_renewals(s, now_s);
+
+    return (n > 0 ? work_until_renewal(s, n) : 0) + saved_after(s, now_s - working_since(s, n));
+}
+
+double market_stay_until(const struct market_stay *s, double work)
+{
+    double n = 0, before = 0;
+
+    if (isfinite(s->max_s)) {
+        double first = work_until_renewal(s, 1);
+        double each = work_after(s, s->max_s - s->renew_s);
+        if (work > first && !(each > 0))
+            return (double)INFINITY;
+        if (work > first)
+            n = ceil((work - first) / each);
+        before = n > 0 ? work_until_renewal(s, n) : 0;
+    }
+    return working_since(s, n) + time_for(s, work - before);
 }
 
 /* ---- the way ---- */

@@ -7,7 +7,6 @@
 #include "base/auto.h"
 #include "market/policy.h"
 #include "market/scene.h"
-#include "market/stay.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +14,7 @@
 
 /* Speeds, overheads and moving costs of one kind of job, for any amount of work. */
 struct market_job {
+    struct arena *arena; /* of the arrays */
     const struct market_scene *scene;
     double *speed;        /* per offer: work per second; 0 = cannot run there */
     double *checkpoint_s; /* per offer: time between checkpoints; INFINITY = none */
@@ -82,16 +82,26 @@ struct market_bill market_replay_policy(struct market_replay replay, const struc
  * market_replay_run, which looks at all offers. */
 struct market_bill market_replay_fixed(const struct market_replay *replay, size_t offer);
 
-/* A stay on an offer, launched at begin_s, working from ready_s on. */
+/* The progress of a job on one offer: start-up, work with checkpoints, and leases of limited
+ * length. An instance whose lease ends by itself is launched again at once; that end is known, so a
+ * checkpoint is written in time and nothing is lost. Replays and schedulers share this arithmetic.
+ */
+struct market_stay {
+    double speed;          /* work per second */
+    double tau_s, write_s; /* a checkpoint is written after every tau_s of work; INFINITY = none */
+    double begin_s, ready_s;
+    double max_s, renew_s; /* how long a lease lasts; from renewal until the job works again */
+};
+
+/* On an offer, launched at begin_s, working from ready_s on. */
 struct market_stay market_stay_of(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, bool foresees);
-
-/* Work of a lease on an offer until now_s, launched at begin_s, working from ready_s on; without
- * checkpoints, with renewals of leases of limited length. */
-double market_lease_work(
-    const struct market_job *j, size_t offer, double begin_s, double ready_s, double now_s);
-/* The time at which the lease has done this amount of work. */
-double market_lease_until(
-    const struct market_job *j, size_t offer, double begin_s, double ready_s, double work);
+/* How often it was launched again by then. */
+double market_stay_renewals(const struct market_stay *s, double now_s);
+/* Work done by then, and what of it is in a checkpoint. */
+double market_stay_work(const struct market_stay *s, double now_s);
+double market_stay_saved(const struct market_stay *s, double now_s);
+/* When so much is done: INFINITY = never. */
+double market_stay_until(const struct market_stay *s, double work);
 
 #endif

@@ -1,5 +1,6 @@
 #include "market/scene.h"
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -257,7 +258,7 @@ static void fill_classes(struct market_scene *s)
 {
     size_t cells = s->n_events * s->n_classes;
 
-    s->class_usd_per_s = mem_zero(cells, sizeof *s->class_usd_per_s);
+    s->class_usd_per_s = arena_zero(s->arena, cells, sizeof *s->class_usd_per_s);
     for (size_t i = 0; i < cells; i++)
         s->class_usd_per_s[i] = (double)INFINITY;
     for (size_t k = 0; k < s->n_events; k++)
@@ -273,8 +274,8 @@ static void list_taken(struct market_scene *s)
 
     for (size_t i = 0; i < cells; i++)
         n += s->taken_back[i];
-    s->taken = mem_zero(n + 1, sizeof *s->taken);
-    s->first_taken = mem_zero(s->n_offers + 1, sizeof *s->first_taken);
+    s->taken = arena_zero(s->arena, n + 1, sizeof *s->taken);
+    s->first_taken = arena_zero(s->arena, s->n_offers + 1, sizeof *s->first_taken);
     n = 0;
     for (size_t i = 0; i < s->n_offers; i++) {
         s->first_taken[i] = n;
@@ -303,21 +304,21 @@ static void allocate(struct market_scene *s)
 {
     size_t n = s->n_offers, cells = s->n_events * n;
 
-    s->offers = mem_zero(n, sizeof *s->offers);
-    s->place = mem_zero(n, sizeof *s->place);
-    s->gpu = mem_zero(n, sizeof *s->gpu);
-    s->speed_class = mem_zero(n, sizeof *s->speed_class);
-    s->class_offer = mem_zero(n, sizeof *s->class_offer);
-    s->gpus_used = mem_zero(n, sizeof *s->gpus_used);
-    s->preemptions_per_s = mem_zero(n, sizeof *s->preemptions_per_s);
-    s->lease_max_s = mem_zero(n, sizeof *s->lease_max_s);
-    s->places = mem_zero(n, sizeof *s->places);
-    s->gpus = mem_zero(n, sizeof *s->gpus);
-    s->usd_per_s = mem_zero(cells, sizeof *s->usd_per_s);
-    s->paid_usd = mem_zero(cells, sizeof *s->paid_usd);
-    s->can_start = mem_zero(cells, sizeof *s->can_start);
-    s->taken_back = mem_zero(cells, sizeof *s->taken_back);
-    s->scarce = mem_zero(s->n_events, sizeof *s->scarce);
+    s->offers = arena_zero(s->arena, n, sizeof *s->offers);
+    s->place = arena_zero(s->arena, n, sizeof *s->place);
+    s->gpu = arena_zero(s->arena, n, sizeof *s->gpu);
+    s->speed_class = arena_zero(s->arena, n, sizeof *s->speed_class);
+    s->class_offer = arena_zero(s->arena, n, sizeof *s->class_offer);
+    s->gpus_used = arena_zero(s->arena, n, sizeof *s->gpus_used);
+    s->preemptions_per_s = arena_zero(s->arena, n, sizeof *s->preemptions_per_s);
+    s->lease_max_s = arena_zero(s->arena, n, sizeof *s->lease_max_s);
+    s->places = arena_zero(s->arena, n, sizeof *s->places);
+    s->gpus = arena_zero(s->arena, n, sizeof *s->gpus);
+    s->usd_per_s = arena_zero(s->arena, cells, sizeof *s->usd_per_s);
+    s->paid_usd = arena_zero(s->arena, cells, sizeof *s->paid_usd);
+    s->can_start = arena_zero(s->arena, cells, sizeof *s->can_start);
+    s->taken_back = arena_zero(s->arena, cells, sizeof *s->taken_back);
+    s->scarce = arena_zero(s->arena, s->n_events, sizeof *s->scarce);
 }
 
 struct market_scene *market_scene_new(const struct market_scene_wish *w, struct err *e)
@@ -329,6 +330,7 @@ struct market_scene *market_scene_new(const struct market_scene_wish *w, struct 
         return NULL;
     }
     AUTO(market_scene) struct market_scene *s = mem_zero(1, sizeof *s);
+    s->arena = arena_new(SIZE_MAX);
     int gathered = gather_times(&t, e);
     s->at_s = t.at_s;
     if (gathered < 0)
@@ -355,24 +357,7 @@ void market_scene_free(struct market_scene *s)
 {
     if (!s)
         return;
-    free(s->offers);
-    free(s->place);
-    free(s->gpu);
-    free(s->speed_class);
-    free(s->class_offer);
-    free(s->class_usd_per_s);
-    free(s->taken);
-    free(s->first_taken);
-    free(s->gpus_used);
-    free(s->preemptions_per_s);
-    free(s->lease_max_s);
-    free(s->places);
-    free(s->gpus);
     free(s->at_s);
-    free(s->usd_per_s);
-    free(s->paid_usd);
-    free(s->can_start);
-    free(s->taken_back);
-    free(s->scarce);
+    arena_free(s->arena);
     free(s);
 }

@@ -35,6 +35,7 @@ struct market_scene_wish {
 };
 
 struct market_scene {
+    struct arena *arena;       /* of all arrays but at_s */
     size_t n_offers, n_events; /* the last event is the end */
     const struct market_offer **offers;
     uint32_t *place, *gpu; /* index of its region, of its kind of GPU */

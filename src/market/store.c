@@ -29,24 +29,20 @@ static uint64_t checksum_of(const void *bytes, size_t len)
 
 void *market_store_pack(const struct market_pack *from, size_t *len_out)
 {
-    const void *const parts[MARKET_N_SECTIONS] = {
-        [MARKET_STRINGS] = from->strings, [MARKET_OFFERS] = from->offers,
-        [MARKET_POINTS] = from->points,   [MARKET_ON_DEMAND] = from->on_demand,
-        [MARKET_SPELLS] = from->spells,   [MARKET_SWEEPS] = from->sweeps,
-    };
     struct market_header h = {.version = VERSION, .byte_order = BYTE_ORDER_MARK};
 
     memcpy(h.magic, magic, sizeof magic);
     h.size = sizeof h;
     for (size_t i = 0; i < MARKET_N_SECTIONS; i++) {
         h.size = (h.size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        h.sections[i] = (struct market_section){h.size, from->counts[i]};
-        h.size += from->counts[i] * item_sizes[i];
+        h.sections[i] = (struct market_section){h.size, from->parts[i].count};
+        h.size += from->parts[i].count * item_sizes[i];
     }
     char *bytes = mem_zero(h.size, 1);
     for (size_t i = 0; i < MARKET_N_SECTIONS; i++)
-        if (from->counts[i])
-            memcpy(bytes + h.sections[i].offset, parts[i], from->counts[i] * item_sizes[i]);
+        if (from->parts[i].count)
+            memcpy(bytes + h.sections[i].offset, from->parts[i].items,
+                   from->parts[i].count * item_sizes[i]);
     memcpy(bytes, &h, sizeof h);
     h.checksum = checksum_of(bytes, h.size);
     memcpy(bytes, &h, sizeof h);

@@ -69,17 +69,14 @@ struct market *market_open_bytes(const char *name,
                                  void (*release)(void *bytes, size_t len),
                                  struct err *e);
 
-/* What is to be packed; all sorted as the file has them. */
+/* What is to be packed, by section; all sorted as the file has them. */
 struct market_pack {
-    const char *strings;
-    const struct market_stored_offer *offers;
-    const struct market_point *points;
-    const struct market_on_demand *on_demand;
-    const struct market_spell *spells;
-    const struct market_sweep *sweeps;
-    size_t counts[MARKET_N_SECTIONS];
+    struct {
+        const void *items;
+        size_t count;
+    } parts[MARKET_N_SECTIONS];
 };
-/* The sealed bytes, the caller's to free. */
+/* The bytes with their checksum, the caller's to free. */
 void *market_store_pack(const struct market_pack *from, size_t *len_out);
 
 /* By cloud, region, instance type, zone. */

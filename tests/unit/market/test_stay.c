@@ -1,5 +1,5 @@
 /* How far a job comes on one offer, by hand. Times in hours. */
-#include "market/stay.h"
+#include "market/replay.h"
 
 #include "tap.h"
 
