@@ -76,25 +76,20 @@ int64_t costmodel_tiered_microusd(const struct catalog *c,
     return usd <= MONEY_MAX_USD ? money_from_usd(usd) : NEVER;
 }
 
-void costmodel_move(const struct plan_problem *p,
-                    const struct dataset *d,
-                    size_t src_place,
-                    size_t dst_place,
-                    int64_t *microusd_out,
-                    double *seconds_out)
+struct transfer costmodel_move(const struct plan_problem *p,
+                               const struct dataset *d,
+                               size_t src_place,
+                               size_t dst_place)
 {
-    if (d->producer == NONE) {
-        *microusd_out = d->microusd[dst_place];
-        *seconds_out = d->seconds[dst_place];
-    } else if (src_place == dst_place) {
-        *microusd_out = 0;
-        *seconds_out = d->size_gb * p->local_s_per_gb;
-    } else {
-        const struct catalog_move *m = catalog_move(p->world.catalog, src_place, dst_place);
-        size_t i = m ? (size_t)(m - p->world.catalog->moves) : 0;
-        *microusd_out = m ? d->microusd[i] : NEVER;
-        *seconds_out = m ? d->seconds[i] : (double)INFINITY;
-    }
+    if (d->producer == NONE)
+        return (struct transfer){d->microusd[dst_place], d->seconds[dst_place]};
+    if (src_place == dst_place)
+        return (struct transfer){0, d->size_gb * p->local_s_per_gb};
+    const struct catalog_move *m = catalog_move(p->world.catalog, src_place, dst_place);
+    if (!m)
+        return (struct transfer){NEVER, (double)INFINITY};
+    size_t i = (size_t)(m - p->world.catalog->moves);
+    return (struct transfer){d->microusd[i], d->seconds[i]};
 }
 
 /* Everything about one stage of a plan. */
@@ -133,14 +128,12 @@ static bool figure_inputs(const struct plan_problem *p,
     *transfer_microusd = 0;
     for (size_t i = 0; i < stage->n_datasets; i++) {
         const struct dataset *d = &p->datasets[stage->datasets[i]];
-        int64_t microusd;
-        double seconds;
-        costmodel_move(p, d, place_of(d, picks), picks[s].site->place, &microusd, &seconds);
-        if (microusd == NEVER)
+        struct transfer moved = costmodel_move(p, d, place_of(d, picks), picks[s].site->place);
+        if (moved.microusd == NEVER)
             return false;
-        *input_s = fmax(*input_s, seconds);
+        *input_s = fmax(*input_s, moved.seconds);
         if (pays_for(d, picks, s))
-            *transfer_microusd += microusd;
+            *transfer_microusd += moved.microusd;
     }
     return true;
 }

@@ -20,17 +20,16 @@ static double table_size(
     return size;
 }
 
-void costnet_order(size_t n_vars,
-                   const uint32_t *n_states,
-                   const struct costnet_pair *pairs,
-                   size_t n_pairs,
-                   size_t *order)
+void costnet_order(const struct costnet *net, size_t *order)
 {
+    size_t n_vars = net->n_vars;
+    const uint32_t *n_states = net->n_states;
+    const struct costnet_pair *pairs = net->pairs;
     AUTO_MEM bool *linked = mem_zero(n_vars * n_vars, sizeof *linked);
     AUTO_MEM bool *done = mem_zero(n_vars, sizeof *done);
     AUTO_MEM double *size = mem_zero(n_vars, sizeof *size);
 
-    for (size_t i = 0; i < n_pairs; i++)
+    for (size_t i = 0; i < net->n_pairs; i++)
         linked[pairs[i].a * n_vars + pairs[i].b] = linked[pairs[i].b * n_vars + pairs[i].a] = true;
     for (size_t v = 0; v < n_vars; v++)
         size[v] = table_size(v, n_vars, n_states, linked, done);
@@ -234,12 +233,9 @@ static struct member *next_member(struct walk *w, const double *table)
     return m;
 }
 
-static void walk_init(struct walk *w,
-                      const struct costnet *net,
-                      const struct costnet_schedule *s,
-                      const struct costnet_group *g,
-                      const struct costnet_tables *t)
+static void walk_init(struct walk *w, const struct costnet_group *g, const struct costnet_tables *t)
 {
+    const struct costnet *net = &t->net;
     size_t most = 1 + g->n_pairs + g->n_children;
 
     *w = (struct walk){.net = net, .g = g};
@@ -258,7 +254,7 @@ static void walk_init(struct walk *w,
         set_stride(m, g, p->b, 1);
     }
     for (size_t i = 0; i < g->n_children; i++) {
-        const struct costnet_group *c = &s->groups[g->children[i]];
+        const struct costnet_group *c = &t->schedule->groups[g->children[i]];
         struct member *m = next_member(w, t->up[g->children[i]]);
         m->out = t->out ? t->out[g->children[i]] : NULL;
         size_t stride = 1;
@@ -322,7 +318,10 @@ int costnet_up(const struct costnet *net,
                struct costnet_tables *t,
                struct arena *arena)
 {
-    *t = (struct costnet_tables){.up = arena_alloc(arena, s->n_groups, sizeof *t->up)};
+    *t = (struct costnet_tables){.net = *net,
+                                 .schedule = s,
+                                 .arena = arena,
+                                 .up = arena_alloc(arena, s->n_groups, sizeof *t->up)};
     if (!t->up)
         return -1;
     for (size_t i = 0; i < s->n_groups; i++) {
@@ -330,7 +329,7 @@ int costnet_up(const struct costnet *net,
         struct walk w;
         if (!(t->up[i] = arena_alloc(arena, g->cells, sizeof *t->up[i])))
             return -1;
-        walk_init(&w, net, s, g, t);
+        walk_init(&w, g, t);
         for (size_t cell = 0; cell < g->cells; cell++, walk_next(&w)) {
             walk_row(&w);
             t->up[i][cell] = row_min(&w);
@@ -343,17 +342,14 @@ int costnet_up(const struct costnet *net,
 }
 
 /* Everything but the group itself, for the variable's states and the messages taken in. */
-static void down_group(const struct costnet *net,
-                       const struct costnet_schedule *s,
-                       struct costnet_tables *t,
-                       size_t i)
+static void down_group(struct costnet_tables *t, size_t i)
 {
-    const struct costnet_group *g = &s->groups[i];
+    const struct costnet_group *g = &t->schedule->groups[i];
     double *marginal = t->marginal[g->var];
-    uint32_t n = net->n_states[g->var];
+    uint32_t n = t->net.n_states[g->var];
     struct walk w;
 
-    walk_init(&w, net, s, g, t);
+    walk_init(&w, g, t);
     for (size_t cell = 0; cell < g->cells; cell++, walk_next(&w)) {
         double rest = t->out[i][cell];
         if (isinf(rest))
@@ -389,30 +385,26 @@ static double *filled(struct arena *arena, size_t n, double value)
 
 /* A variable that was split has a marginal from each of its groups; each is a bound, so the
  * largest counts. */
-static int merge_marginals(const struct costnet *net,
-                           const struct costnet_schedule *s,
-                           struct costnet_tables *t,
-                           size_t i,
-                           double **merged,
-                           struct arena *arena)
+static int merge_marginals(struct costnet_tables *t, size_t i, double **merged)
 {
-    size_t v = s->groups[i].var;
+    size_t v = t->schedule->groups[i].var;
+    uint32_t n = t->net.n_states[v];
 
     if (!merged[v]) {
         merged[v] = t->marginal[v];
     } else {
-        for (uint32_t x = 0; x < net->n_states[v]; x++)
+        for (uint32_t x = 0; x < n; x++)
             merged[v][x] = fmax(merged[v][x], t->marginal[v][x]);
     }
-    t->marginal[v] = filled(arena, net->n_states[v], (double)INFINITY);
+    t->marginal[v] = filled(t->arena, n, (double)INFINITY);
     return t->marginal[v] ? 0 : -1;
 }
 
-int costnet_down(const struct costnet *net,
-                 const struct costnet_schedule *s,
-                 struct costnet_tables *t,
-                 struct arena *arena)
+int costnet_down(struct costnet_tables *t)
 {
+    const struct costnet *net = &t->net;
+    const struct costnet_schedule *s = t->schedule;
+    struct arena *arena = t->arena;
     double **merged = arena_alloc(arena, net->n_vars, sizeof *merged);
 
     t->out = arena_alloc(arena, s->n_groups, sizeof *t->out);
@@ -429,32 +421,30 @@ int costnet_down(const struct costnet *net,
             return -1;
     }
     for (size_t i = s->n_groups; i-- > 0;) {
-        down_group(net, s, t, i);
-        if (merge_marginals(net, s, t, i, merged, arena) < 0)
+        down_group(t, i);
+        if (merge_marginals(t, i, merged) < 0)
             return -1;
     }
     t->marginal = merged;
     return 0;
 }
 
-bool costnet_decode(const struct costnet *net,
-                    const struct costnet_schedule *s,
-                    const struct costnet_tables *t,
-                    uint32_t *states)
+bool costnet_decode(const struct costnet_tables *t, uint32_t *states)
 {
+    const struct costnet_schedule *s = t->schedule;
     AUTO_MEM double *sum = NULL;
 
     for (size_t last = s->n_groups; last > 0;) {
         size_t var = s->groups[last - 1].var, first = last - 1;
         while (first > 0 && s->groups[first - 1].var == var)
             first--;
-        uint32_t n = net->n_states[var], best = 0;
+        uint32_t n = t->net.n_states[var], best = 0;
         sum = mem_grow(sum, n, sizeof *sum);
         memset(sum, 0, n * sizeof *sum);
         for (size_t i = first; i < last; i++) {
             const struct costnet_group *g = &s->groups[i];
             struct walk w;
-            walk_init(&w, net, s, g, t);
+            walk_init(&w, g, t);
             for (size_t m = 0; m < w.n_members; m++)
                 for (size_t k = 0; k < g->n_scope; k++)
                     w.members[m].offset += w.members[m].strides[k] * states[g->scope[k]];

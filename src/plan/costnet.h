@@ -48,11 +48,7 @@ struct costnet_schedule {
 
 /* Elimination order over the graph: smallest table first, later variables first among equals.
  * order[i] = variable eliminated i-th. */
-void costnet_order(size_t n_vars,
-                   const uint32_t *n_states,
-                   const struct costnet_pair *pairs,
-                   size_t n_pairs,
-                   size_t *order);
+void costnet_order(const struct costnet *net, size_t *order);
 
 /* NULL when the arena is full. max_work bounds cells x states of each group. */
 struct costnet_schedule *costnet_schedule_new(const struct costnet *net,
@@ -62,6 +58,9 @@ struct costnet_schedule *costnet_schedule_new(const struct costnet *net,
 
 /* Messages of one pass over a net. */
 struct costnet_tables {
+    struct costnet net; /* what the pass goes over, with its arrays borrowed */
+    const struct costnet_schedule *schedule;
+    struct arena *arena;
     double **up;       /* per group: best of what it has taken in */
     double **out;      /* per group: best of everything else; after costnet_down */
     double **marginal; /* per variable and state: best of all with that state; after costnet_down */
@@ -73,15 +72,9 @@ int costnet_up(const struct costnet *net,
                const struct costnet_schedule *s,
                struct costnet_tables *t,
                struct arena *arena);
-int costnet_down(const struct costnet *net,
-                 const struct costnet_schedule *s,
-                 struct costnet_tables *t,
-                 struct arena *arena);
+int costnet_down(struct costnet_tables *t);
 /* States of an assignment that reaches `best` when the schedule is exact, and of a good one
  * otherwise. False when no assignment is possible along the way. */
-bool costnet_decode(const struct costnet *net,
-                    const struct costnet_schedule *s,
-                    const struct costnet_tables *t,
-                    uint32_t *states);
+bool costnet_decode(const struct costnet_tables *t, uint32_t *states);
 
 #endif

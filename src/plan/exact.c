@@ -4,6 +4,7 @@
  * readers, whose transfers the relaxation charges in parts. plan.c and ties.c call it. */
 #include "base/mem.h"
 #include "plan/classes.h"
+#include "plan/labels.h"
 #include "plan/presolve.h"
 #include "plan/search.h"
 
@@ -59,15 +60,8 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
 
 static enum node_state solve_node(struct search *s, const struct view *v)
 {
-    struct label_bounds bounds = {
-        .incumbent = &s->incumbent, .n = v->n_passes, .path_weight = v->path_weight};
+    AUTO(label_run) struct label_run *run = labels_new(v, &s->incumbent, s->cutoff);
 
-    for (size_t i = 0; i < v->n_passes; i++) {
-        bounds.lambda[i] = v->passes[i].lambda;
-        bounds.out[i] = v->passes[i].tables.out;
-    }
-    AUTO(label_run)
-    struct label_run *run = labels_new(v->frame, v->schedule, &bounds, s->high, s->cutoff);
     if (!run)
         return NODE_STOPPED;
     return take_labels(s, run);
@@ -86,9 +80,8 @@ static size_t reader_to_settle(const struct search *s, const struct domain *d)
         size_t from = data->producer == NONE ? NONE : s->scratch[data->producer].site->place;
         for (size_t k = 0; k < data->n_readers && data->n_readers > 1; k++) {
             size_t reader = data->readers[k];
-            int64_t microusd;
-            double seconds;
-            costmodel_move(p, data, from, s->scratch[reader].site->place, &microusd, &seconds);
+            int64_t microusd =
+                costmodel_move(p, data, from, s->scratch[reader].site->place).microusd;
             if (d->n[reader] > 1 && microusd != NEVER && microusd > dearest) {
                 dearest = microusd;
                 best = reader;
@@ -160,14 +153,13 @@ static bool not_worth_it(struct search *s, double bound)
 static enum readiness prepare(struct search *s, struct domain *d, struct view *v, double *bound)
 {
     struct frame_kind kind = {
-        .coarse = true, .cheapest_only = !search_time_matters(s), .high = s->high};
+        .coarse = true, .cheapest_only = !search_time_matters(s), .layer = s->goal->deadline_layer};
     size_t max_work = VIEW_WORK_SMALL;
 
     for (int round = 0;; round++) {
-        bool too_large;
         double least;
-        if (!view_open(v, s->p, d, kind, s->goal->deadline_layer, max_work, &too_large))
-            return too_large ? TOO_LARGE : NOT_WANTED;
+        if (!view_open(v, s->p, d, kind, max_work))
+            return v->too_large ? TOO_LARGE : NOT_WANTED;
         enum readiness ready = tune_bounds(s, v, &least);
         if (ready != READY)
             return ready;
@@ -413,10 +405,8 @@ static void search_run(struct search *s, const struct ask *ask)
 
 static void solve_once(const struct ask *ask, bool time_only, struct solution *out)
 {
-    struct search s = {.goal = &ask->goal,
-                       .high = ask->goal.deadline_layer == LAYER_HIGH,
-                       .picks = out->picks,
-                       .incumbent = {.time_only = time_only}};
+    struct search s = {
+        .goal = &ask->goal, .picks = out->picks, .incumbent = {.time_only = time_only}};
 
     if (out->found) { /* such a plan is known to exist: look for one as good or better */
         s.incumbent.best = out->totals;

@@ -105,17 +105,15 @@ static void fill_memo(struct edge_builder *b,
     *memo = (struct move_memo){.stamp = b->stamp};
     for (size_t i = 0; i < stage->n_datasets; i++) {
         const struct dataset *d = &p->datasets[stage->datasets[i]];
-        int64_t microusd;
-        double seconds;
         if (d->producer != producer)
             continue;
-        costmodel_move(p, d, from->place, to->place, &microusd, &seconds);
-        if (microusd == NEVER) {
+        struct transfer moved = costmodel_move(p, d, from->place, to->place);
+        if (moved.microusd == NEVER) {
             memo->microusd = NEVER;
             return;
         }
-        input_s = fmax(input_s, seconds);
-        memo->microusd += share_of(p, b->domain, d, reader, to->place, microusd);
+        input_s = fmax(input_s, moved.seconds);
+        memo->microusd += share_of(p, b->domain, d, reader, to->place, moved.microusd);
     }
     memo->level = level_index(b, input_s);
 }
@@ -224,6 +222,7 @@ static int64_t fixed_cost(const struct frame *f,
     return fixed;
 }
 
+/* Options are collected where level->options points, and kept in the arena. */
 static int fill_level(struct frame *f,
                       const struct frame_var *v,
                       const struct site *site,
@@ -233,16 +232,15 @@ static int fill_level(struct frame *f,
 {
     const struct choice *choices = only ? only : site->choices;
     size_t n_choices = only ? 1 : site->n_choices;
-    AUTO_MEM struct option *scratch = mem_zero(n_choices + 1, sizeof *scratch);
+    struct option *scratch = level->options;
     struct outcome o;
 
-    level->options = scratch;
     for (size_t i = 0; i < n_choices; i++) {
         if (!costmodel_outcome(v->stage, site, &choices[i], level->input_s, &o))
             continue;
         struct option opt = {.choice = &choices[i], .microusd = o.compute_microusd};
         memcpy(opt.ns, o.duration_ns, sizeof opt.ns);
-        add_option(level, &opt, kind.high);
+        add_option(level, &opt, kind.layer == LAYER_HIGH);
         if (kind.cheapest_only)
             level->n_options = 1;
     }
@@ -260,9 +258,11 @@ static int fill_options(struct frame *f,
                         struct frame_kind kind)
 {
     int64_t fixed = fixed_cost(f, v, fs->site, d);
+    AUTO_MEM struct option *scratch = mem_zero(fs->site->n_choices + 2, sizeof *scratch);
 
     for (size_t l = 0; l < fs->n_levels; l++) {
         struct level *level = &fs->levels[l];
+        level->options = scratch;
         if (fill_level(f, v, fs->site, d->only[v->index], level, kind) < 0)
             return -1;
         for (size_t i = 0; i < level->n_options; i++)
@@ -395,7 +395,9 @@ static int add_states(struct frame *f, bool coarse)
             f->n_states[i] +=
                 v->stage->n_parents > 1 && !coarse ? (uint32_t)v->sites[k].n_levels : 1;
     }
-    costnet_order(f->n_vars, f->n_states, f->pairs, f->n_pairs, f->order);
+    f->shape = (struct costnet){
+        .n_vars = f->n_vars, .n_states = f->n_states, .pairs = f->pairs, .n_pairs = f->n_pairs};
+    costnet_order(&f->shape, f->order);
     for (size_t i = 0; i < f->n_vars; i++)
         f->rank[f->order[i]] = i;
     for (size_t i = 0; i < f->n_vars; i++) {
@@ -571,11 +573,9 @@ int frame_weigh(const struct frame *f,
         if (!(pairs[i].cost = weigh_edge(f, &f->edges[i], w, arena)))
             return -1;
     }
-    *net = (struct costnet){.n_vars = f->n_vars,
-                            .n_states = f->n_states,
-                            .unary = unary,
-                            .pairs = pairs,
-                            .n_pairs = f->n_pairs};
+    *net = f->shape;
+    net->unary = unary;
+    net->pairs = pairs;
     return 0;
 }
 

@@ -63,6 +63,7 @@ struct frame {
     struct costnet_pair *pairs;
     size_t n_pairs;
     uint32_t *n_states;
+    struct costnet shape; /* the net without costs */
     size_t *order;
     size_t *rank; /* rank[var]: when it is eliminated */
     bool relaxed; /* not what labels need: coarse states, or only the cheapest options */
@@ -72,7 +73,7 @@ struct frame {
 struct frame_kind {
     bool coarse;
     bool cheapest_only; /* one option a level: enough to bound costs */
-    bool high;          /* the high ends of the estimates matter (--risk) */
+    int layer;          /* whose times matter: LAYER_HIGH for --risk */
 };
 
 /* NULL when some stage has no site left, or the frame would be too large (*too_large set). */

@@ -128,13 +128,15 @@ bool costmodel_outcome(const struct pstage *stage,
 int64_t costmodel_tiered_microusd(const struct catalog *c,
                                   const struct catalog_move *m,
                                   double size_gb);
-/* Cost NEVER when the move is impossible. */
-void costmodel_move(const struct plan_problem *p,
-                    const struct dataset *d,
-                    size_t src_place,
-                    size_t dst_place,
-                    int64_t *microusd_out,
-                    double *seconds_out);
+/* Of a dataset from one location to another; cost NEVER when that is impossible. */
+struct transfer {
+    int64_t microusd;
+    double seconds;
+};
+struct transfer costmodel_move(const struct plan_problem *p,
+                               const struct dataset *d,
+                               size_t src_place,
+                               size_t dst_place);
 
 struct totals {
     int64_t microusd;

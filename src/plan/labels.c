@@ -58,9 +58,13 @@ struct step {
 struct label_run {
     const struct frame *frame;
     const struct costnet_schedule *schedule;
-    const struct label_bounds *bounds;
+    const struct incumbent *incumbent;
     const struct cutoff *cutoff;
-    struct incumbent_box box; /* of the target, which does not change during a run */
+    size_t n_bounds; /* one per pass of the view */
+    double lambda[BOUNDS_MAX];
+    double **out[BOUNDS_MAX];  /* per group, of the net weighed with lambda */
+    const double *path_weight; /* per variable: how much of lambda its time carries */
+    struct incumbent_box box;  /* of the target, which does not change during a run */
     bool box_is_all;
     size_t layers[LAYERS]; /* which are kept */
     size_t n_layers;
@@ -414,11 +418,10 @@ static bool hopeless(const struct label_run *r,
                      int64_t microusd,
                      double weighted)
 {
-    const struct label_bounds *b = r->bounds;
     struct bound at[BOUNDS_MAX];
 
-    for (size_t i = 0; i < b->n; i++) {
-        double lambda = b->lambda[i];
+    for (size_t i = 0; i < r->n_bounds; i++) {
+        double lambda = r->lambda[i];
         double inside = isinf(lambda) ? weighted : (double)microusd;
         if (lambda > 0 && !isinf(lambda))
             inside += lambda * weighted;
@@ -426,7 +429,7 @@ static bool hopeless(const struct label_run *r,
         if (incumbent_outside(&r->box, lambda, at[i].value))
             return true;
     }
-    return !r->box_is_all && incumbent_hopeless(b->incumbent, at, b->n);
+    return !r->box_is_all && incumbent_hopeless(r->incumbent, at, r->n_bounds);
 }
 
 static int64_t entry_or_zero(const int64_t *times, size_t entry, size_t n_layers, size_t l)
@@ -470,11 +473,11 @@ static void expand(struct label_run *r, const struct cell *c)
     if (moved == NEVER || !join_children(r, c))
         return;
     const struct level *level = &frame_state_site(v, state)->levels[at_level];
-    double path_weight = r->bounds->path_weight[s->group->var];
-    int layer = r->bounds->incumbent->time_layer;
+    double path_weight = r->path_weight[s->group->var];
+    int layer = r->incumbent->time_layer;
     /* The first bound is that of the cost (lambda 0). */
     double most_microusd = r->box.microusd - c->out[0];
-    bool time_only = r->bounds->incumbent->time_only;
+    bool time_only = r->incumbent->time_only;
     for (size_t k = 0; k < r->joined.n; k++) {
         const int64_t *have = list_at(&r->joined, k);
         for (size_t i = 0; i < level->n_options && !out_of_time(r); i++) {
@@ -532,8 +535,8 @@ static void run_step(struct label_run *r, size_t index, uint32_t *states)
     for (c.index = 0; c.index < g->cells && !r->stopped; c.index++, next_states(r, g, states)) {
         bool possible = true;
         s->first[c.index] = s->labels.n;
-        for (size_t i = 0; i < r->bounds->n; i++) {
-            c.out[i] = r->bounds->out[i][index][c.index];
+        for (size_t i = 0; i < r->n_bounds; i++) {
+            c.out[i] = r->out[i][index][c.index];
             possible = possible && c.out[i] < (double)INFINITY;
         }
         if (!possible)
@@ -601,28 +604,31 @@ static void plan_steps(struct label_run *r)
     r->row = arena_zero(r->arena, longest, sizeof *r->row);
 }
 
-struct label_run *labels_new(const struct frame *f,
-                             const struct costnet_schedule *schedule,
-                             const struct label_bounds *bounds,
-                             bool high,
+struct label_run *labels_new(const struct view *v,
+                             const struct incumbent *incumbent,
                              const struct cutoff *cutoff)
 {
     AUTO(label_run) struct label_run *r = mem_zero(1, sizeof *r);
-    AUTO_MEM uint32_t *states = mem_zero(f->n_vars, sizeof *states);
+    AUTO_MEM uint32_t *states = mem_zero(v->frame->n_vars, sizeof *states);
 
     r->arena = arena_new(SIZE_MAX);
-    r->frame = f;
-    r->schedule = schedule;
-    r->bounds = bounds;
+    r->frame = v->frame;
+    r->schedule = v->schedule;
+    r->incumbent = incumbent;
     r->cutoff = cutoff;
-    r->box = incumbent_box(bounds->incumbent);
-    r->box_is_all = incumbent_is_box(bounds->incumbent);
+    r->path_weight = v->path_weight;
+    for (; r->n_bounds < v->n_passes; r->n_bounds++) {
+        r->lambda[r->n_bounds] = v->passes[r->n_bounds].lambda;
+        r->out[r->n_bounds] = v->passes[r->n_bounds].tables.out;
+    }
+    r->box = incumbent_box(incumbent);
+    r->box_is_all = incumbent_is_box(incumbent);
     r->layers[r->n_layers++] = LAYER_MID;
-    if (high)
+    if (v->layer == LAYER_HIGH)
         r->layers[r->n_layers++] = LAYER_HIGH;
     note_needs(r);
     plan_steps(r);
-    for (size_t i = 0; i < schedule->n_groups && !r->stopped; i++)
+    for (size_t i = 0; i < r->schedule->n_groups && !r->stopped; i++)
         run_step(r, i, states);
     if (!r->stopped)
         run_end(r, states);

@@ -6,24 +6,14 @@
 #ifndef PLAN_LABELS_H
 #define PLAN_LABELS_H
 
-#include "plan/frame.h"
-#include "plan/incumbent.h"
-
-struct label_bounds {
-    const struct incumbent *incumbent;
-    size_t n;
-    double lambda[BOUNDS_MAX];
-    double **out[BOUNDS_MAX];  /* per group, of the net weighed with lambda */
-    const double *path_weight; /* per variable: how much of lambda its time carries */
-};
+#include "plan/view.h"
 
 struct label_run;
 
-/* schedule must be exact and include the links. NULL when time or memory ran out. */
-struct label_run *labels_new(const struct frame *f,
-                             const struct costnet_schedule *schedule,
-                             const struct label_bounds *bounds,
-                             bool high, /* keep the high ends' times too */
+/* The view's schedule must be exact and include the links; its passes drop labels. NULL when time
+ * or memory ran out. */
+struct label_run *labels_new(const struct view *v,
+                             const struct incumbent *incumbent,
                              const struct cutoff *cutoff);
 void label_run_free(struct label_run *r);
 AUTO_DEFINE(label_run)

@@ -9,7 +9,6 @@ struct search {
     const struct plan_problem *p;
     const struct goal *goal;
     const struct cutoff *cutoff;
-    bool high;
     struct incumbent incumbent;
     struct pick *picks; /* of target.best, where found */
     bool found;

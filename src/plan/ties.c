@@ -222,8 +222,7 @@ static void thin_quickly(struct ties *t)
 /* Leaves only sites that a plan with the known totals may use. */
 static bool thin_out(struct ties *t)
 {
-    struct frame_kind kind = {.coarse = true, .high = t->ask.goal.deadline_layer == LAYER_HIGH};
-    bool too_large;
+    struct frame_kind kind = {.coarse = true, .layer = t->ask.goal.deadline_layer};
 
     t->box = t->ask.goal;
     t->box.budget_microusd = t->known->totals.microusd;
@@ -234,8 +233,7 @@ static bool thin_out(struct ties *t)
                                       .has_best = true,
                                       .best = t->known->totals};
     thin_quickly(t);
-    if (!view_open(&t->view, t->p, &t->ask.domain, kind, t->ask.goal.deadline_layer,
-                   VIEW_WORK_SMALL, &too_large))
+    if (!view_open(&t->view, t->p, &t->ask.domain, kind, VIEW_WORK_SMALL))
         return false;
     view_mix_path(&t->view, t->known->picks, 1);
     if (!keep_pass(t, 0) || !keep_pass(t, (double)INFINITY) ||

@@ -191,7 +191,7 @@ bool tune_time_is_proven(struct search *s, struct view *v)
     struct pass pass = {0};
     struct totals t;
 
-    if (search_time_matters(s) || !s->found || s->high)
+    if (search_time_matters(s) || !s->found || v->layer == LAYER_HIGH)
         return false;
     /* The fastest of the cheapest: so little per nanosecond that it adds up to half a
      * micro-dollar. */

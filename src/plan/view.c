@@ -12,23 +12,17 @@ bool view_open(struct view *v,
                const struct plan_problem *p,
                const struct domain *d,
                struct frame_kind kind,
-               int layer,
-               size_t max_work,
-               bool *too_large)
+               size_t max_work)
 {
-    *v = (struct view){.layer = layer};
-    v->frame = frame_new(p, d, kind, too_large);
+    *v = (struct view){.layer = kind.layer};
+    v->frame = frame_new(p, d, kind, &v->too_large);
     if (!v->frame)
         return false;
     v->arena = arena_new(VIEW_CAP_BYTES);
     v->path_weight = arena_alloc(v->arena, v->frame->n_vars, sizeof *v->path_weight);
-    struct costnet shape = {.n_vars = v->frame->n_vars,
-                            .n_states = v->frame->n_states,
-                            .pairs = v->frame->pairs,
-                            .n_pairs = v->frame->n_pairs};
-    v->schedule = costnet_schedule_new(&shape, v->frame->order, max_work, v->arena);
-    *too_large = !v->path_weight || !v->schedule || v->schedule->work > VIEW_WORK_TOTAL;
-    return !*too_large;
+    v->schedule = costnet_schedule_new(&v->frame->shape, v->frame->order, max_work, v->arena);
+    v->too_large = !v->path_weight || !v->schedule || v->schedule->work > VIEW_WORK_TOTAL;
+    return !v->too_large;
 }
 
 void view_clear(struct view *v)
@@ -61,13 +55,14 @@ static enum pass_result run_pass(
         time[i] = v->path_weight[i] * (isinf(lambda) ? 1 : lambda);
     arena_free(out->arena);
     *out = (struct pass){.lambda = lambda, .arena = arena_new(PASS_CAP_BYTES)};
-    if (frame_weigh(v->frame, &w, out->arena, &out->net) < 0 ||
-        costnet_up(&out->net, v->schedule, &out->tables, out->arena) < 0)
+    struct costnet net;
+    if (frame_weigh(v->frame, &w, out->arena, &net) < 0 ||
+        costnet_up(&net, v->schedule, &out->tables, out->arena) < 0)
         return PASS_FULL;
     if (!(out->tables.best < (double)INFINITY))
         return PASS_NONE;
     if (picks) {
-        if (!costnet_decode(&out->net, v->schedule, &out->tables, states))
+        if (!costnet_decode(&out->tables, states))
             return PASS_NONE;
         frame_picks(v->frame, states, &w, picks);
     }
@@ -96,8 +91,7 @@ double view_least_ns_of_cheapest(struct view *v)
 
 int view_keep(struct view *v, struct pass *pass)
 {
-    if (v->n_passes == BOUNDS_MAX ||
-        costnet_down(&pass->net, v->schedule, &pass->tables, pass->arena) < 0) {
+    if (v->n_passes == BOUNDS_MAX || costnet_down(&pass->tables) < 0) {
         pass_clear(pass);
         return -1;
     }

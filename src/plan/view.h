@@ -5,7 +5,6 @@
 
 #include "plan/frame.h"
 #include "plan/incumbent.h"
-#include "plan/labels.h"
 
 /* Cells x states of one elimination: at first any pair of locations; then more, as sites are
  * thinned out, up to what takes a second. */
@@ -19,7 +18,6 @@
 struct pass {
     struct arena *arena; /* owns the rest */
     double lambda;
-    struct costnet net;
     struct costnet_tables tables;
 };
 
@@ -29,18 +27,17 @@ struct view {
     struct costnet_schedule *schedule;
     double *path_weight; /* per variable; sums to 1 over some mixture of paths */
     int layer;
+    bool too_large;
     struct pass passes[BOUNDS_MAX];
     size_t n_passes;
 };
 
-/* False when the domain is empty (frame NULL) or too large (*too_large). */
+/* False when the domain is empty (frame NULL) or too large (v->too_large). */
 bool view_open(struct view *v,
                const struct plan_problem *p,
                const struct domain *d,
                struct frame_kind kind,
-               int layer,
-               size_t max_work,
-               bool *too_large);
+               size_t max_work);
 void view_clear(struct view *v);
 
 enum pass_result {

@@ -86,11 +86,12 @@ static int64_t by_dynamic_programming(const struct plan_problem *p)
             const struct site *site = &stage->sites[k];
             cost[k] = INT64_MAX;
             for (size_t q = 0; q < (s ? p->stages[s - 1].n_sites : 1); q++) {
-                int64_t moved = 0;
-                double input_s = 0;
+                struct transfer t = {0};
                 if (s)
-                    costmodel_move(p, &p->datasets[stage->datasets[0]],
-                                   p->stages[s - 1].sites[q].place, site->place, &moved, &input_s);
+                    t = costmodel_move(p, &p->datasets[stage->datasets[0]],
+                                       p->stages[s - 1].sites[q].place, site->place);
+                int64_t moved = t.microusd;
+                double input_s = t.seconds;
                 for (size_t i = 0; i < site->n_choices && moved != NEVER; i++) {
                     struct outcome o;
                     if (!costmodel_outcome(stage, site, &site->choices[i], input_s, &o))

@@ -95,7 +95,7 @@ static void check_one(const struct small_net *s, size_t max_work, struct outcome
     uint32_t states[VARS_MAX];
     struct costnet_tables t;
 
-    costnet_order(net->n_vars, net->n_states, net->pairs, net->n_pairs, order);
+    costnet_order(net, order);
     struct costnet_schedule *schedule = costnet_schedule_new(net, order, max_work, arena);
     if (costnet_up(net, schedule, &t, arena) < 0)
         abort();
@@ -103,7 +103,7 @@ static void check_one(const struct small_net *s, size_t max_work, struct outcome
     c->impossible += isinf(best);
     c->not_a_bound += t.best > best;
     c->wrong_best += schedule->exact && t.best != best;
-    if (isinf(t.best) || costnet_down(net, schedule, &t, arena) < 0)
+    if (isinf(t.best) || costnet_down(&t) < 0)
         return;
     for (size_t i = 0; i < net->n_vars; i++)
         for (size_t x = 0; x < net->n_states[i]; x++) {
@@ -111,8 +111,7 @@ static void check_one(const struct small_net *s, size_t max_work, struct outcome
             c->wrong_marginal += schedule->exact && t.marginal[i][x] != marginal[i][x];
         }
     if (schedule->exact)
-        c->wrong_decode +=
-            !costnet_decode(net, schedule, &t, states) || cost_of(net, states) != best;
+        c->wrong_decode += !costnet_decode(&t, states) || cost_of(net, states) != best;
 }
 
 int main(void)

@@ -116,18 +116,13 @@ static void check_case(const struct plan_problem *p, struct tally *t)
     struct domain all = domain_all(p);
     struct view v;
     struct pass pass = {0};
-    bool too_large;
 
     if (combinations(p) <= COMBINATIONS_MAX &&
-        view_open(&v, p, &all, (struct frame_kind){0}, LAYER_MID, VIEW_WORK_LARGE, &too_large)) {
+        view_open(&v, p, &all, (struct frame_kind){0}, VIEW_WORK_LARGE)) {
         /* With shared datasets labels cost less than their plans: only bounds. */
         if (v.schedule->exact && !v.frame->shared && view_pass(&v, 0, &pass, NULL) == PASS_FOUND &&
             view_keep(&v, &pass) == 0) {
-            struct label_bounds bounds = {
-                .incumbent = &incumbent, .n = 1, .path_weight = v.path_weight};
-            bounds.out[0] = v.passes[0].tables.out;
-            AUTO(label_run)
-            struct label_run *run = labels_new(v.frame, v.schedule, &bounds, false, &cutoff);
+            AUTO(label_run) struct label_run *run = labels_new(&v, &incumbent, &cutoff);
             AUTO_MEM struct pick *picks = mem_zero(p->n_stages, sizeof *picks);
             struct set want = {0};
             enumerate(p, picks, 0, &want);
