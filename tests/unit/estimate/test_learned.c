@@ -1,4 +1,4 @@
-#include "estimate/learned.h"
+#include "estimate/estimate.h"
 
 #include "base/arena.h"
 #include "estimate/fit.h"
