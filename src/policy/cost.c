@@ -18,7 +18,6 @@ bool policy_is_within(const struct policy_problem *p, double usd)
 
 /* The shortfalls within the budget, and the fix. */
 static int too_late(const struct model_ask *ask,
-                    enum policy_form form,
                     const struct model_answer *nearest,
                     struct policy_answer *out,
                     struct err *e)
@@ -34,7 +33,7 @@ static int too_late(const struct model_ask *ask,
         out->objective = nearest->objective;
         out->shortfall_price = elastic_price(ask);
     } else {
-        found = stretch_find(ask, form, out, e);
+        found = stretch_find(ask, out, e);
     }
     policy_answer_reason(out, ask->grid->scope);
     return found;
@@ -78,13 +77,12 @@ static void take(struct policy_answer *out, const struct grid *g, const struct m
     policy_answer_uses(out, g, found, SIZE_MAX);
 }
 
-static bool is_merged(enum policy_form form, const struct edges *edges)
+static bool is_merged(const struct scope *s, const struct edges *edges)
 {
-    return form == POLICY_WINDOWS && edges->n_windows < edges->exact;
+    return s->form == POLICY_WINDOWS && edges->n_windows < edges->exact;
 }
 
 static int solve(const struct model_ask *ask,
-                 enum policy_form form,
                  const struct edges *edges,
                  struct policy_answer *out,
                  struct err *e)
@@ -96,11 +94,11 @@ static int solve(const struct model_ask *ask,
         return policy_others_short(ask, s->p->budget_usd, out, e);
     int feasible = elastic_solve(ask, &found, e);
     if (feasible <= 0)
-        return feasible < 0 ? -1 : too_late(ask, form, &found, out, e);
+        return feasible < 0 ? -1 : too_late(ask, &found, out, e);
     if (!policy_is_within(s->p, found.objective))
         return too_dear(ask, found.objective, out, e);
     take(out, ask->grid, &found);
-    return is_merged(form, edges) && !s->p->goes_on ? bound_below(s, edges, &out->bound, e) : 0;
+    return is_merged(s, edges) && !s->p->goes_on ? bound_below(s, edges, &out->bound, e) : 0;
 }
 
 /* What columns cost where it goes on; of others their dollars. For the caller to free. */
@@ -120,7 +118,6 @@ static double *costs_of(const struct grid *g)
 }
 
 static int solve_edges(const struct scope *s,
-                       enum policy_form form,
                        struct edges *edges,
                        struct policy_answer *out,
                        struct err *e)
@@ -134,8 +131,8 @@ static int solve_edges(const struct scope *s,
     AUTO_MEM double *cost = costs_of(&grid);
     const struct model_ask ask = {
         .grid = &grid, .cost = cost, .wants_slopes = !s->p->goes_on, .start = &start};
-    int result = solve(&ask, form, edges, out, e);
-    if (is_merged(form, edges) && result == 0 && out->status == POLICY_OPTIMAL &&
+    int result = solve(&ask, edges, out, e);
+    if (is_merged(s, edges) && result == 0 && out->status == POLICY_OPTIMAL &&
         (s->p->goes_on || out->objective - out->bound > POLICY_GAP * fabs(out->objective)))
         out->status = POLICY_FEASIBLE;
     return result;
@@ -165,17 +162,17 @@ static bool solve_without_time(const struct scope *s, struct policy_answer *out)
     return true;
 }
 
-int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e)
+int policy_cost(struct scope *s, struct policy_answer *out, struct err *e)
 {
     AUTO_CLEAR(edges) struct edges edges;
 
-    edges_init(&edges, s, form);
+    edges_init(&edges, s);
     policy_answer_init(out, s, &edges);
-    out->has_shares = form == POLICY_RATE;
-    out->has_hours = form == POLICY_WINDOWS;
+    out->has_shares = s->form == POLICY_RATE;
+    out->has_hours = s->form == POLICY_WINDOWS;
     bool timeless = edges.n_windows == 1 && !isfinite(edges.at[1]);
     if (policy_cannot_run(s, NULL, out) || !(timeless && solve_without_time(s, out)))
-        return solve_edges(s, form, &edges, out, e);
+        return solve_edges(s, &edges, out, e);
     return 0;
 }
 
@@ -185,6 +182,6 @@ int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct er
     AUTO_CLEAR(edges) struct edges edges;
 
     scope_init(&s, p);
-    edges_init(&edges, &s, POLICY_WINDOWS);
+    edges_init(&edges, &s);
     return bound_below(&s, &edges, usd_out, e);
 }

@@ -76,7 +76,7 @@ static size_t most_windows(const struct scope *s, const double *all, size_t n_al
     return low;
 }
 
-void edges_init(struct edges *out, const struct scope *s, enum policy_form form)
+void edges_init(struct edges *out, const struct scope *s)
 {
     const struct policy_problem *p = s->p;
     AUTO_MEM double *all = mem_zero(2 * p->n_jobs + p->n_intervals + 2, sizeof *all);
@@ -99,7 +99,7 @@ void edges_init(struct edges *out, const struct scope *s, enum policy_form form)
     n = sort_unique(all, n) - 1;
     *out = (struct edges){.at = mem_zero(n + 2, sizeof(double)), .exact = n + open};
     if (n > 0) {
-        out->n_windows = form == POLICY_RATE ? 1 : most_windows(s, all, n);
+        out->n_windows = s->form == POLICY_RATE ? 1 : most_windows(s, all, n);
         pick(all, n, out->at, out->n_windows);
     }
     if (open)

@@ -8,8 +8,9 @@
 /* A problem with figures derived from it. */
 struct scope {
     const struct policy_problem *p;
-    double *deadline_h; /* per job, as the policy sees it; INFINITY = none */
-    double *gang_max;   /* per type: the largest gang its quota and those of its groups hold */
+    enum policy_form form; /* of min-cost-slo; POLICY_WINDOWS for the others */
+    double *deadline_h;    /* per job, as the policy sees it; INFINITY = none */
+    double *gang_max;      /* per type: the largest gang its quota and those of its groups hold */
 };
 
 void scope_init(struct scope *s, const struct policy_problem *p);
@@ -35,7 +36,7 @@ struct edges {
 
 /* All releases, deadlines and price steps for POLICY_WINDOWS, merged above the problem's
  * columns_max; the first and the last edge alone for POLICY_RATE. */
-void edges_init(struct edges *out, const struct scope *s, enum policy_form form);
+void edges_init(struct edges *out, const struct scope *s);
 void edges_clear(struct edges *edges);
 
 /* In a window that ends after a job's deadline, begins before its release or has several prices,

@@ -18,7 +18,7 @@
 #define SHORTFALL_LEAST 1e-7
 
 int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e);
-int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e);
+int policy_cost(struct scope *s, struct policy_answer *out, struct err *e);
 int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e);
 /* True when the amount is within the budget, rounding allowed. */
 bool policy_is_within(const struct policy_problem *p, double usd);
@@ -58,10 +58,7 @@ int policy_short_within(const struct model_ask *ask,
                         struct err *e);
 /* Fills in the fix for an answer that falls short of the deadlines: the stretch and, when the
  * budget is too small at any stretch, the budget that is enough with it. */
-int stretch_find(const struct model_ask *ask,
-                 enum policy_form form,
-                 struct policy_answer *out,
-                 struct err *e);
+int stretch_find(const struct model_ask *ask, struct policy_answer *out, struct err *e);
 int policy_others_short(const struct model_ask *ask,
                         double budget_usd,
                         struct policy_answer *out,

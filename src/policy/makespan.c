@@ -108,7 +108,7 @@ int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e)
     for (size_t m = 0; m < s->p->n_jobs; m++)
         s->deadline_h[m] = (double)INFINITY;
     /* The fewest dollars without any deadline: below them no time is enough. */
-    if (policy_cost(s, POLICY_WINDOWS, out, e) < 0)
+    if (policy_cost(s, out, e) < 0)
         return -1;
     if (out->status == POLICY_INFEASIBLE)
         return 0;

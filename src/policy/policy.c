@@ -85,9 +85,10 @@ static int solve(struct scope *s,
     case POLICY_MIN_COST:
         for (size_t m = 0; m < s->p->n_jobs; m++)
             s->deadline_h[m] = (double)INFINITY;
-        return policy_cost(s, POLICY_WINDOWS, out, e);
+        return policy_cost(s, out, e);
     case POLICY_MIN_COST_SLO:
-        return policy_cost(s, form, out, e);
+        s->form = form;
+        return policy_cost(s, out, e);
     case POLICY_MIN_MAKESPAN:
         return policy_makespan(s, out, e);
     case POLICY_KINDS:

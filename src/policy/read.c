@@ -44,6 +44,8 @@ struct reader {
     bool is_trace; /* which adds fields */
     const struct policy_lines *lines;
     json_t *root;
+    json_t *object; /* that is read, and where it is */
+    struct place place;
     json_t *type_index; /* name -> number */
     json_t *names;      /* likewise, of the list that is read */
     size_t nth;         /* item of that list */
@@ -59,20 +61,17 @@ static int no_room(const struct reader *r)
 
 /* ---- fields ---- */
 
-static int check_fields(const struct reader *r,
-                        json_t *object,
-                        const char *const *known,
-                        const struct place *place)
+static int check_fields(const struct reader *r, const char *const *known)
 {
     const char *key;
     json_t *value;
     size_t n = 0;
 
-    if (!json_is_object(object))
-        return err_set(r->e, ERR_USAGE, "%s: expected an object", place->text);
+    if (!json_is_object(r->object))
+        return err_set(r->e, ERR_USAGE, "%s: expected an object", r->place.text);
     while (known[n])
         n++;
-    json_object_foreach(object, key, value)
+    json_object_foreach(r->object, key, value)
     {
         size_t i = 0;
         while (i < n && strcmp(known[i], key) != 0)
@@ -80,7 +79,7 @@ static int check_fields(const struct reader *r,
         if (i < n)
             continue;
         const char *near = nearest(key, known, n);
-        return err_set(r->e, ERR_USAGE, "%s: unknown field%s%s%s", in(place, key).text,
+        return err_set(r->e, ERR_USAGE, "%s: unknown field%s%s%s", in(&r->place, key).text,
                        near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     return 0;
@@ -102,36 +101,26 @@ static int take_number(
     return 0;
 }
 
-static int field(const struct reader *r,
-                 json_t *object,
-                 const char *key,
-                 const struct place *place,
-                 double least,
-                 double *out)
+static int field(const struct reader *r, const char *key, double least, double *out)
 {
-    return take_number(r, json_object_get(object, key), in(place, key).text, least, out);
+    return take_number(r, json_object_get(r->object, key), in(&r->place, key).text, least, out);
 }
 
 /* Leaves *out as it is where the field is missing or null. */
-static int field_if_there(const struct reader *r,
-                          json_t *object,
-                          const char *key,
-                          const struct place *place,
-                          double least,
-                          double *out)
+static int field_if_there(const struct reader *r, const char *key, double least, double *out)
 {
-    const json_t *value = json_object_get(object, key);
+    const json_t *value = json_object_get(r->object, key);
 
-    return !value || json_is_null(value) ? 0 : field(r, object, key, place, least, out);
+    return !value || json_is_null(value) ? 0 : field(r, key, least, out);
 }
 
-static const char *take_name(const struct reader *r, json_t *object, const struct place *place)
+static const char *take_name(const struct reader *r)
 {
-    const char *name = json_string_value(json_object_get(object, "name"));
+    const char *name = json_string_value(json_object_get(r->object, "name"));
 
     if (!name || !*name || strlen(name) > NAME_BYTES_MAX) {
-        err_set(r->e, ERR_USAGE, "%s: expected a string of 1 to %d bytes", in(place, "name").text,
-                NAME_BYTES_MAX);
+        err_set(r->e, ERR_USAGE, "%s: expected a string of 1 to %d bytes",
+                in(&r->place, "name").text, NAME_BYTES_MAX);
         return NULL;
     }
     char *copy = arena_dup(r->arena, name);
@@ -158,12 +147,14 @@ static int take_of_type(const struct reader *r,
     return take_number(r, value, in(place, key).text, 0, out);
 }
 
-/* Numbers by name of type; types that are not named get `otherwise`[type], or 0 when it is NULL. */
+/* The field's numbers by name of type; types that are not named get `otherwise`[type], or 0 when it
+ * is NULL. */
 static const double *take_by_type(const struct reader *r,
-                                  json_t *object,
-                                  const struct place *place,
+                                  const char *field_key,
                                   const struct policy_type *otherwise)
 {
+    struct place place = in(&r->place, field_key);
+    json_t *object = json_object_get(r->object, field_key);
     double *table = arena_alloc(r->arena, r->p->n_types, sizeof *table);
     const char *key;
     json_t *value;
@@ -175,28 +166,25 @@ static const double *take_by_type(const struct reader *r,
     for (size_t j = 0; otherwise && j < r->p->n_types; j++)
         table[j] = otherwise[j].price_usd_per_hour;
     if (!json_is_object(object)) {
-        err_set(r->e, ERR_USAGE, "%s: expected an object of type names and numbers", place->text);
+        err_set(r->e, ERR_USAGE, "%s: expected an object of type names and numbers", place.text);
         return NULL;
     }
     json_object_foreach(object, key, value)
     {
         size_t type = 0;
         double number;
-        if (take_of_type(r, place, key, value, &type, &number) < 0)
+        if (take_of_type(r, &place, key, value, &type, &number) < 0)
             return NULL;
         table[type] = number;
     }
     return table;
 }
 
-static int check_hours(const struct reader *r,
-                       const struct place *place,
-                       const char *key,
-                       double hours)
+static int check_hours(const struct reader *r, const char *key, double hours)
 {
     if (hours <= ROUNDS_HOURS_MAX)
         return 0;
-    return err_set(r->e, ERR_USAGE, "%s: %g hours; the limit is %g", in(place, key).text, hours,
+    return err_set(r->e, ERR_USAGE, "%s: %g hours; the limit is %g", in(&r->place, key).text, hours,
                    ROUNDS_HOURS_MAX);
 }
 
@@ -213,11 +201,10 @@ static struct place item(const struct reader *r, const char *list, size_t i)
 static int note_name(const struct reader *r, json_t *names, const char *name, const char *list)
 {
     const json_t *before = json_object_get(names, name);
-    struct place place = item(r, list, r->nth);
 
     if (before)
         return err_set(r->e, ERR_USAGE, "%s: \"%.100s\" is already the name of %s",
-                       in(&place, "name").text, name,
+                       in(&r->place, "name").text, name,
                        item(r, list, (size_t)json_integer_value(before)).text);
     return json_object_set_new(names, name, json_integer((json_int_t)r->nth)) < 0 ? no_room(r) : 0;
 }
@@ -228,7 +215,7 @@ static void *read_list(struct reader *r,
                        const char *key,
                        size_t max,
                        size_t size,
-                       int (*read)(struct reader *r, json_t *o, const struct place *at, void *item),
+                       int (*read)(struct reader *r, void *item),
                        size_t *n_out)
 {
     const json_t *array = json_object_get(r->root, key);
@@ -246,48 +233,46 @@ static void *read_list(struct reader *r,
     if (!items)
         no_room(r);
     for (r->nth = 0; items && r->nth < n; r->nth++) {
-        struct place place = item(r, key, r->nth);
-        if (read(r, json_array_get(array, r->nth), &place, items + r->nth * size) < 0)
+        r->place = item(r, key, r->nth);
+        r->object = json_array_get(array, r->nth);
+        if (read(r, items + r->nth * size) < 0)
             return NULL;
     }
     *n_out = n;
     return items;
 }
 
-static int read_type(struct reader *r, json_t *o, const struct place *place, void *item)
+static int read_type(struct reader *r, void *item)
 {
     static const char *const known[] = {"name", "price_usd_per_hour", "quota", NULL};
     struct policy_type *type = item;
 
-    return check_fields(r, o, known, place) < 0 || !(type->name = take_name(r, o, place)) ||
+    return check_fields(r, known) < 0 || !(type->name = take_name(r)) ||
                    note_name(r, r->type_index, type->name, "types") < 0 ||
-                   field(r, o, "price_usd_per_hour", place, 0, &type->price_usd_per_hour) < 0 ||
-                   field(r, o, "quota", place, 0, &type->quota) < 0
+                   field(r, "price_usd_per_hour", 0, &type->price_usd_per_hour) < 0 ||
+                   field(r, "quota", 0, &type->quota) < 0
                ? -1
                : 0;
 }
 
 /* What traces add: when the job comes; and that it has an end. */
-static int read_arrival(const struct reader *r,
-                        json_t *o,
-                        const struct place *place,
-                        const struct policy_job *m)
+static int read_arrival(const struct reader *r, const struct policy_job *m)
 {
     double *arrival_h = &r->arrival_h[r->nth];
     const char *key = r->lines->used ? "at_h" : "arrival_h";
 
-    if (field_if_there(r, o, key, place, 0, arrival_h) < 0)
+    if (field_if_there(r, key, 0, arrival_h) < 0)
         return -1;
     if (m->iterations <= 0)
         return err_set(r->e, ERR_USAGE, "%s: job \"%.100s\" needs them, or it never ends",
-                       in(place, "iterations").text, m->name);
-    return check_hours(r, place, key, *arrival_h) < 0 ||
-                   (isfinite(m->slo_h) && check_hours(r, place, "slo_h", m->slo_h) < 0)
+                       in(&r->place, "iterations").text, m->name);
+    return check_hours(r, key, *arrival_h) < 0 ||
+                   (isfinite(m->slo_h) && check_hours(r, "slo_h", m->slo_h) < 0)
                ? -1
                : 0;
 }
 
-static int read_job(struct reader *r, json_t *o, const struct place *place, void *item)
+static int read_job(struct reader *r, void *item)
 {
     static const char *const all[] = {"name",  "gang",      "throughput", "iterations",
                                       "slo_h", "arrival_h", NULL};
@@ -296,20 +281,19 @@ static int read_job(struct reader *r, json_t *o, const struct place *place, void
     static const char *const without[] = {"name",       "gang",  "throughput",
                                           "iterations", "slo_h", NULL};
     const char *const *known = r->lines->used ? of_line : r->is_trace ? all : without;
-    struct place table = in(place, "throughput");
     struct policy_job *m = item;
 
     *m = (struct policy_job){.gang = 1, .slo_h = (double)INFINITY};
-    if (check_fields(r, o, known, place) < 0 || !(m->name = take_name(r, o, place)) ||
-        field_if_there(r, o, "gang", place, 1, &m->gang) < 0 ||
-        field_if_there(r, o, "iterations", place, POLICY_NUMBER_MIN, &m->iterations) < 0 ||
-        field_if_there(r, o, "slo_h", place, POLICY_NUMBER_MIN, &m->slo_h) < 0)
+    if (check_fields(r, known) < 0 || !(m->name = take_name(r)) ||
+        field_if_there(r, "gang", 1, &m->gang) < 0 ||
+        field_if_there(r, "iterations", POLICY_NUMBER_MIN, &m->iterations) < 0 ||
+        field_if_there(r, "slo_h", POLICY_NUMBER_MIN, &m->slo_h) < 0)
         return -1;
     if (m->gang != floor(m->gang) || m->gang > POLICY_GANG_MAX)
         return err_set(r->e, ERR_USAGE, "%s: %g is not a whole number from 1 to %d",
-                       in(place, "gang").text, m->gang, POLICY_GANG_MAX);
-    m->throughput = take_by_type(r, json_object_get(o, "throughput"), &table, NULL);
-    if (!m->throughput || (r->is_trace && read_arrival(r, o, place, m) < 0))
+                       in(&r->place, "gang").text, m->gang, POLICY_GANG_MAX);
+    m->throughput = take_by_type(r, "throughput", NULL);
+    if (!m->throughput || (r->is_trace && read_arrival(r, m) < 0))
         return -1;
     return note_name(r, r->names, m->name, "jobs");
 }
@@ -330,16 +314,15 @@ static int read_jobs(struct reader *r)
     return r->p->jobs ? 0 : -1;
 }
 
-static int read_group(struct reader *r, json_t *o, const struct place *place, void *item)
+static int read_group(struct reader *r, void *item)
 {
     static const char *const known[] = {"name", "units", "quota", NULL};
-    struct place units = in(place, "units");
     struct policy_group *group = item;
 
-    return check_fields(r, o, known, place) < 0 || !(group->name = take_name(r, o, place)) ||
+    return check_fields(r, known) < 0 || !(group->name = take_name(r)) ||
                    note_name(r, r->names, group->name, "group_quotas") < 0 ||
-                   field(r, o, "quota", place, 0, &group->quota) < 0 ||
-                   !(group->units = take_by_type(r, json_object_get(o, "units"), &units, NULL))
+                   field(r, "quota", 0, &group->quota) < 0 ||
+                   !(group->units = take_by_type(r, "units", NULL))
                ? -1
                : 0;
 }
@@ -353,44 +336,41 @@ static int read_groups(struct reader *r)
     return r->p->groups ? 0 : -1;
 }
 
-static int read_interval(struct reader *r, json_t *o, const struct place *place, void *item)
+static int read_interval(struct reader *r, void *item)
 {
     static const char *const known[] = {"end_h", "prices", NULL};
-    struct place prices = in(place, "prices");
     struct policy_interval *i = item;
 
-    if (check_fields(r, o, known, place) < 0 ||
-        field(r, o, "end_h", place, POLICY_NUMBER_MIN, &i->end_h) < 0 ||
-        !(i->price_usd_per_hour =
-              take_by_type(r, json_object_get(o, "prices"), &prices, r->p->types)))
+    if (check_fields(r, known) < 0 || field(r, "end_h", POLICY_NUMBER_MIN, &i->end_h) < 0 ||
+        !(i->price_usd_per_hour = take_by_type(r, "prices", r->p->types)))
         return -1;
     if (r->nth > 0 && i->end_h <= i[-1].end_h)
         return err_set(r->e, ERR_USAGE,
-                       "%s.end_h: %g is not after %g, the end of the interval before", place->text,
-                       i->end_h, i[-1].end_h);
-    return r->is_trace ? check_hours(r, place, "end_h", i->end_h) : 0;
+                       "%s.end_h: %g is not after %g, the end of the interval before",
+                       r->place.text, i->end_h, i[-1].end_h);
+    return r->is_trace ? check_hours(r, "end_h", i->end_h) : 0;
 }
 
-static int read_preemption(struct reader *r, json_t *o, const struct place *place, void *item)
+static int read_preemption(struct reader *r, void *item)
 {
     static const char *const known[] = {"at_h", "until_h", "type", "instances", NULL};
     double at_h = 0, until_h = (double)INFINITY;
-    const char *type = json_string_value(json_object_get(o, "type"));
+    const char *type = json_string_value(json_object_get(r->object, "type"));
     const json_t *index = type ? json_object_get(r->type_index, type) : NULL;
     struct rounds_preemption *out = item;
 
-    if (check_fields(r, o, known, place) < 0 || field(r, o, "at_h", place, 0, &at_h) < 0 ||
-        field_if_there(r, o, "until_h", place, 0, &until_h) < 0 ||
-        field(r, o, "instances", place, POLICY_NUMBER_MIN, &out->instances) < 0 ||
-        check_hours(r, place, "at_h", at_h) < 0 ||
-        (isfinite(until_h) && check_hours(r, place, "until_h", until_h) < 0))
+    if (check_fields(r, known) < 0 || field(r, "at_h", 0, &at_h) < 0 ||
+        field_if_there(r, "until_h", 0, &until_h) < 0 ||
+        field(r, "instances", POLICY_NUMBER_MIN, &out->instances) < 0 ||
+        check_hours(r, "at_h", at_h) < 0 ||
+        (isfinite(until_h) && check_hours(r, "until_h", until_h) < 0))
         return -1;
     if (!index)
         return err_set(r->e, ERR_USAGE, "%s.type: expected the name of a type%s%.100s%s",
-                       place->text, type ? "; there is no \"" : "", type ? type : "",
+                       r->place.text, type ? "; there is no \"" : "", type ? type : "",
                        type ? "\"" : "");
     if (until_h <= at_h)
-        return err_set(r->e, ERR_USAGE, "%s.until_h: %g is not after %g, its at_h", place->text,
+        return err_set(r->e, ERR_USAGE, "%s.until_h: %g is not after %g, its at_h", r->place.text,
                        until_h, at_h);
     out->at_ms = rounds_ms(at_h);
     out->until_ms = isfinite(until_h) ? rounds_ms(until_h) : ROUNDS_NEVER;
@@ -398,26 +378,26 @@ static int read_preemption(struct reader *r, json_t *o, const struct place *plac
     if (r->nth > 0 && out->at_ms < out[-1].at_ms)
         return err_set(r->e, ERR_USAGE,
                        "%s.at_h: earlier than the preemption before; sort preemptions by at_h",
-                       place->text);
+                       r->place.text);
     return 0;
 }
 
 /* A line of prices: those of the types that it names, from then on. */
-static int read_price_line(struct reader *r, json_t *o, size_t line, struct policy_steps *steps)
+static int read_price_line(struct reader *r, size_t line, struct policy_steps *steps)
 {
     static const char *const known[] = {"at_h", "prices", NULL};
-    struct place place = at("line %zu", line), prices = in(&place, "prices");
+    struct place prices = in(&r->place, "prices");
     struct policy_step step = {.line = line};
     const char *key;
     json_t *value;
 
-    if (check_fields(r, o, known, &place) < 0 || field(r, o, "at_h", &place, 0, &step.at_h) < 0 ||
-        check_hours(r, &place, "at_h", step.at_h) < 0)
+    if (check_fields(r, known) < 0 || field(r, "at_h", 0, &step.at_h) < 0 ||
+        check_hours(r, "at_h", step.at_h) < 0)
         return -1;
-    if (!json_is_object(json_object_get(o, "prices")))
+    if (!json_is_object(json_object_get(r->object, "prices")))
         return err_set(r->e, ERR_USAGE, "%s: expected an object of type names and numbers",
                        prices.text);
-    json_object_foreach(json_object_get(o, "prices"), key, value)
+    json_object_foreach(json_object_get(r->object, "prices"), key, value)
     {
         if (take_of_type(r, &prices, key, value, &step.type, &step.usd_per_hour) < 0 ||
             policy_steps_add(steps, &step, r->e) < 0)
@@ -436,10 +416,13 @@ static int read_price_lines(struct reader *r)
             r->e, ERR_USAGE,
             "line %zu: the first line has price_intervals already; leave out one of both",
             r->lines->price_line[0]);
-    for (size_t i = 0; i < n; i++)
-        if (read_price_line(r, json_array_get(r->lines->prices, i), r->lines->price_line[i],
-                            &steps) < 0)
+    for (size_t i = 0; i < n; i++) {
+        size_t line = r->lines->price_line[i];
+        r->place = at("line %zu", line);
+        r->object = json_array_get(r->lines->prices, i);
+        if (read_price_line(r, line, &steps) < 0)
             return -1;
+    }
     return steps.n ? policy_steps_use(&steps, r->file, r->e) : 0;
 }
 
@@ -466,17 +449,19 @@ static int read_all(struct reader *r)
     static const char *const without[] = {"types",           "jobs",       "group_quotas",
                                           "price_intervals", "budget_usd", NULL};
     const char *const *known = r->is_trace ? all : without;
-    const struct place top = {""};
 
     if (!json_is_object(r->root))
         return err_set(r->e, ERR_USAGE, "expected an object {types, jobs, ...}");
     r->p->budget_usd = (double)INFINITY;
-    if (check_fields(r, r->root, known, &top) < 0 ||
+    r->object = r->root;
+    if (check_fields(r, known) < 0 ||
         !(r->p->types = read_list(r, "types", POLICY_TYPES_MAX, sizeof *r->p->types, read_type,
                                   &r->p->n_types)) ||
         read_jobs(r) < 0 || read_others(r) < 0)
         return -1;
-    return field_if_there(r, r->root, "budget_usd", &top, 0, &r->p->budget_usd);
+    r->object = r->root;
+    r->place = (struct place){""};
+    return field_if_there(r, "budget_usd", 0, &r->p->budget_usd);
 }
 
 static int read_text(

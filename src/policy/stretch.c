@@ -18,7 +18,6 @@
 
 struct search {
     const struct model_ask *ask;
-    enum policy_form form;
     double low, high;         /* not within the budget, and within it */
     double low_usd, high_usd; /* beyond the budget; the first is INFINITY when it cannot be done */
     int same_side;            /* how many steps in a row moved the same end; below 0: the low one */
@@ -38,7 +37,7 @@ static int dollars_at(const struct search *s, double times, double *usd_out, str
     for (size_t m = 0; m < p->n_jobs; m++)
         deadline_h[m] = now->deadline_h[m] * times;
     later.deadline_h = deadline_h;
-    edges_init(&edges, &later, s->form);
+    edges_init(&edges, &later);
     grid_init(
         &grid, &later,
         &(struct grid_ask){.edge = edges.at, .n_windows = edges.n_windows, .side = GRID_ATTAINED});
@@ -96,13 +95,13 @@ static int latest(const struct search *s, double *times_out, struct err *e)
     const struct policy_problem *p = scope->p;
     double usd = floor_usd(scope), first_h = (double)INFINITY;
 
-    if (s->form == POLICY_WINDOWS && dollars_at(s, (double)INFINITY, &usd, e) < 0)
+    if (s->ask->grid->scope->form == POLICY_WINDOWS && dollars_at(s, (double)INFINITY, &usd, e) < 0)
         return -1;
     for (size_t m = 0; m < p->n_jobs; m++)
         first_h = fmin(first_h, scope->deadline_h[m]);
     if (policy_is_within(p, usd))
         *times_out = (double)INFINITY;
-    else if (s->form == POLICY_WINDOWS)
+    else if (s->ask->grid->scope->form == POLICY_WINDOWS)
         *times_out = 0;
     else
         *times_out = LONG_AFTER * p->intervals[p->n_intervals - 1].end_h / first_h;
@@ -144,12 +143,9 @@ static int within_budget(struct search *s, double least, double *times_out, stru
                : 0;
 }
 
-int stretch_find(const struct model_ask *ask,
-                 enum policy_form form,
-                 struct policy_answer *out,
-                 struct err *e)
+int stretch_find(const struct model_ask *ask, struct policy_answer *out, struct err *e)
 {
-    struct search s = {.ask = ask, .form = form};
+    struct search s = {.ask = ask};
     double least, times;
 
     if (elastic_stretch(ask, (double)INFINITY, &least, e) < 0)

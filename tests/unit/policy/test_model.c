@@ -240,7 +240,7 @@ static void questions_in_turn(void)
         struct edges edges;
         struct grid grid;
         scope_init(&scope, p);
-        edges_init(&edges, &scope, POLICY_WINDOWS);
+        edges_init(&edges, &scope);
         grid_init(&grid, &scope,
                   &(struct grid_ask){.edge = edges.at, .n_windows = edges.n_windows});
         gang_rows += ask_in_turn(&grid, must, &same);
