@@ -124,10 +124,11 @@ static int read_names(struct fit_space *space, const struct fit_run *run, struct
     for (size_t i = 0; i < run->n_values; i++) {
         names[i] = run->values[i].name;
         if (!fit_name_ok(names[i]))
-            return err_set(e, ERR_USAGE,
-                           "run %s: '%.80s' names no feature: letters, digits, '_', '-' and '.' "
-                           "do, at most %d of them",
-                           run->name, names[i], FIT_NAME_MAX_BYTES);
+            return err_set(
+                e, ERR_USAGE,
+                "run %s: '%.80s' is not a feature's name; use at most %d letters, digits, "
+                "'_', '-' and '.'",
+                run->name, names[i], FIT_NAME_MAX_BYTES);
     }
     if (!fit_space_init(space, names, run->n_values))
         return err_set(e, ERR_USAGE, "run %s has two values for a feature", run->name);
@@ -146,7 +147,7 @@ static int check_run(const struct fit_space *space, const struct fit_run *run, s
             return err_set(e, ERR_USAGE, "run %s has no %s, which other runs have; leave it out",
                            run->name, space->names[k]);
         if (v->text && !fit_level_ok(v->text))
-            return err_set(e, ERR_USAGE, "run %s: %s is no text of at most %d bytes", run->name,
+            return err_set(e, ERR_USAGE, "run %s: %s is not a text of at most %d bytes", run->name,
                            v->name, FIT_LEVEL_MAX_BYTES);
         if (!v->text && (!(v->number > 0) || !isfinite(v->number)))
             return err_set(e, ERR_USAGE, "run %s: %s is %g and must be above 0; leave the run out",

@@ -179,7 +179,7 @@ static int read_coefficients(struct fit *f, const json_t *all, struct err *e)
             continue;
         f->shape.serial = f->beta[i];
         if (!(f->shape.serial >= 0 && f->shape.serial <= 1))
-            return bad(e, "its serial share is no share");
+            return bad(e, "its serial share is not between 0 and 1");
     }
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "market/internal.h"
-#include "market/region.h"
+#include "market/series.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@ const char *market_note_text(enum market_note note)
         [MARKET_NOTE_GAP] = "more than two days after the record before",
         [MARKET_NOTE_WITHDRAWN] = "not for sale from then on",
         [MARKET_NOTE_SPIKE] = "three times the price on both sides of it (a typing error?)",
-        [MARKET_NOTE_GPU] = "of a machine whose accelerators are not known",
-        [MARKET_NOTE_FAILED] = "machine that could not be started",
+        [MARKET_NOTE_GPU] = "of an instance type whose accelerators are not known",
+        [MARKET_NOTE_FAILED] = "instance that could not be launched",
         [MARKET_NOTE_CUT] = "life cut off by the end of the log",
     };
 
@@ -228,7 +228,7 @@ bool import_parse_price(struct import_at *at, const char *text, double *out)
 
     if (number_parse(figure, out) && *out > 0 && *out <= MARKET_PRICE_MAX_USD)
         return true;
-    import_drop(at, MARKET_DROP_PRICE, "\"%.40s\" is no price above 0 and up to %g USD per hour",
+    import_drop(at, MARKET_DROP_PRICE, "\"%.40s\" is not a price above 0 and up to %g USD per hour",
                 text, MARKET_PRICE_MAX_USD);
     return false;
 }
@@ -346,7 +346,7 @@ int market_import_file(struct market_import *im, const struct market_source *fro
     /* Readers of lines would take it for the end. */
     const char *nul = memchr(from->text, 0, from->len);
     if (nul)
-        return err_set(e, ERR_USAGE, "%s:%zu: a NUL byte; this is no text", from->name,
+        return err_set(e, ERR_USAGE, "%s:%zu: a NUL byte; the file is not text", from->name,
                        line_of(from->text, nul));
     if ((from->cloud && (!*from->cloud || !import_name_good(from->cloud))) ||
         (from->region && (!*from->region || !import_name_good(from->region))))

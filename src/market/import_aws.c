@@ -56,7 +56,7 @@ static bool read_record(struct import_at *at, const json_t *record, struct impor
         return false;
     }
     if (!import_region_of_zone("aws", zone, region)) {
-        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is no availability zone", zone);
+        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is not an availability zone", zone);
         return false;
     }
     if (!import_parse_price(at, price, &out->usd_per_hour) ||

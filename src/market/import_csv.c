@@ -71,7 +71,7 @@ static bool names_good(struct import_at *at, const struct import_names *n)
         import_name_good(n->region) && import_name_good(n->zone) &&
         import_name_good(n->instance_type))
         return true;
-    import_drop(at, MARKET_DROP_MALFORMED, "cloud, region or instance type is empty or no name");
+    import_drop(at, MARKET_DROP_MALFORMED, "cloud, region or instance type is empty or not a name");
     return false;
 }
 
@@ -153,7 +153,7 @@ static bool azure_date(struct import_at *at, const char *text, double *out)
         return import_parse_time(at, text, out);
     if (import_us_date(text, out))
         return true;
-    import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is no date like 2/24/2020", text);
+    import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is not a date like 2/24/2020", text);
     return false;
 }
 
@@ -192,7 +192,7 @@ static int azure_header(struct azure *a, struct err *e)
         if (i == t->where[0])
             continue;
         if (!*size || !import_name_good(size) || strlen(size) >= sizeof a->sizes[i])
-            return err_set(e, ERR_USAGE, "%s:%zu: column %zu has no name of a machine's size",
+            return err_set(e, ERR_USAGE, "%s:%zu: column %zu does not name an instance size",
                            t->at->from->name, t->at->line, i + 1);
         snprintf(a->sizes[i], sizeof a->sizes[i], "%s", size);
     }
@@ -236,7 +236,7 @@ static int daily_offer(struct daily *d, const char *type, const char *zone, stru
         return 1;
     d->offer = IMPORT_NO_OFFER;
     if (!at->from->region && !import_region_of_zone(d->cloud, zone, region)) {
-        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is no zone of %s", zone, d->cloud);
+        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is not a zone of %s", zone, d->cloud);
         return 0;
     }
     const struct import_names names = {d->cloud, at->from->region ? at->from->region : region, zone,

@@ -177,8 +177,8 @@ static int begin_life(struct import_at *at, struct lives *l, const char *text, s
                         : import_region_of_zone("gcp", zone, region) ? "gcp"
                                                                      : "aws";
     if (!import_region_of_zone(cloud, zone, region) || find_life(l, id) || l->n == LIVES_MAX) {
-        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is no zone, or %.40s lives already", zone,
-                    id);
+        import_drop(at, MARKET_DROP_MALFORMED,
+                    "\"%.40s\" is not a zone, or instance %.40s lives already", zone, id);
         return 0;
     }
     const struct import_names names = {
@@ -214,7 +214,7 @@ static int event(struct import_at *at, struct lives *l, const char *text, struct
             end_life(at, l, life, !deleted);
         return 0;
     }
-    import_drop(at, MARKET_DROP_MALFORMED, "\"%.60s\" is no event of a keep-alive log", text);
+    import_drop(at, MARKET_DROP_MALFORMED, "\"%.60s\" is not an event of a keep-alive log", text);
     return 0;
 }
 

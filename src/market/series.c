@@ -2,6 +2,7 @@
 
 #include "market/store.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,4 +128,43 @@ double market_on_demand_price(const struct market_offer *o, double at_s)
     if (!o->n_on_demand)
         return (double)NAN;
     return o->on_demand[n ? n - 1 : 0].usd_per_hour;
+}
+
+/* The published histories say us_east where Azure's own tools say eastus. Histories came first. */
+static const struct {
+    const char *name, *api;
+} azure_regions[] = {
+    {"us_central", "centralus"},
+    {"us_east", "eastus"},
+    {"us_east_2", "eastus2"},
+    {"us_north_central", "northcentralus"},
+    {"us_south_central", "southcentralus"},
+    {"us_west", "westus"},
+    {"us_west_2", "westus2"},
+    {"us_west_3", "westus3"},
+    {"us_west_central", "westcentralus"},
+};
+
+static const char *skip(const char *text)
+{
+    return text + strspn(text, " _-");
+}
+
+/* Case, spaces, '_' and '-' do not matter. */
+static bool same_region(const char *a, const char *b)
+{
+    for (a = skip(a), b = skip(b); *a && *b; a = skip(a + 1), b = skip(b + 1))
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+            return false;
+    return *a == *b;
+}
+
+const char *market_region(const char *cloud, const char *region)
+{
+    if (strcmp(cloud, "azure") != 0)
+        return region;
+    for (size_t i = 0; i < sizeof azure_regions / sizeof *azure_regions; i++)
+        if (same_region(region, azure_regions[i].name) || same_region(region, azure_regions[i].api))
+            return azure_regions[i].name;
+    return region;
 }

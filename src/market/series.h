@@ -86,4 +86,9 @@ double market_next_change(const struct market_offer *o, double after_s);
 /* On-demand USD per hour in force; before the first figure, that one. NaN when unknown. */
 double market_on_demand_price(const struct market_offer *o, double at_s);
 
+/* One name per region for all spellings of histories and users: "us_east" for azure's "eastus",
+ * "East US" and "us-east"; names that are not known stay as they are. Borrowed: the text itself, or
+ * one that lasts. */
+const char *market_region(const char *cloud, const char *region);
+
 #endif

@@ -55,7 +55,7 @@ static int check_header(const char *name, const void *bytes, size_t len, struct 
     const struct market_header *h = bytes;
 
     if (len < sizeof *h || memcmp(h->magic, magic, sizeof magic) != 0)
-        return err_set(e, ERR_IO, "%s: no file of price histories", name);
+        return err_set(e, ERR_IO, "%s: not a file of price histories", name);
     if (h->byte_order != BYTE_ORDER_MARK || h->version != VERSION)
         return err_set(e, ERR_RETRY,
                        "%s: format %u of another version or kind of machine; this program reads %u",

@@ -6,7 +6,6 @@
 #include "base/number.h"
 #include "catalog/catalog.h"
 #include "estimate/throughput.h"
-#include "market/region.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +46,8 @@ struct table {
     const char *const *names;
     size_t n_names;
     size_t at[COLUMNS_MAX];
-    const struct csv_field *fields;
+    const struct csv_field *fields; /* n of the row; complete ones have `needed` */
+    size_t n, needed;
 };
 
 static int bad(const struct table *t, struct err *e, const char *what)
@@ -71,36 +71,30 @@ static bool amount(const struct table *t, size_t column, double most, double *ou
 /* The next row that is no remark, complete: 1, 0 at the end, -1. */
 static int next_row(struct table *t, struct err *e)
 {
-    size_t n, needed = 0;
     int got;
 
     do
-        got = csv_next(t->csv, &t->fields, &n, e);
+        got = csv_next(t->csv, &t->fields, &t->n, e);
     while (got > 0 && t->fields[0].text[0] == '#');
-    for (size_t i = 0; i < t->n_names; i++)
-        needed = t->at[i] >= needed ? t->at[i] + 1 : needed;
-    return got > 0 && n < needed ? bad(t, e, "too few fields") : got;
+    return got > 0 && t->n < t->needed ? bad(t, e, "too few fields") : got;
 }
 
-/* Remarks, then the header: finds the columns by their names. */
+/* The header: finds the columns by their names. */
 static int read_header(struct table *t, struct err *e)
 {
-    size_t n = 0;
-    int got;
+    int got = next_row(t, e);
 
-    do
-        got = csv_next(t->csv, &t->fields, &n, e);
-    while (got > 0 && t->fields[0].text[0] == '#');
     if (got < 0)
         return -1;
     for (size_t i = 0; i < t->n_names; i++) {
-        t->at[i] = SIZE_MAX;
-        for (size_t k = 0; k < n; k++)
-            if (strcmp(t->fields[k].text, t->names[i]) == 0)
-                t->at[i] = k;
-        if (got == 0 || t->at[i] == SIZE_MAX)
+        size_t k = t->n;
+        while (k > 0 && strcmp(t->fields[k - 1].text, t->names[i]) != 0)
+            k--;
+        if (got == 0 || k == 0)
             return err_set(e, ERR_USAGE, "%s:%zu: there is no column \"%s\"", csv_name(t->csv),
                            got ? csv_line(t->csv) : (size_t)1, t->names[i]);
+        t->at[i] = k - 1;
+        t->needed = k > t->needed ? k : t->needed;
     }
     return 0;
 }
@@ -265,13 +259,13 @@ double market_tables_on_demand(const struct market_tables *t,
                                const struct market_offer *o,
                                double at_s)
 {
+    const struct market_list_price key = {
+        .cloud = o->cloud, .region = o->region, .instance_type = o->instance_type};
     double own = market_on_demand_price(o, at_s);
 
     for (size_t i = 0; i < t->n_prices; i++) {
-        const struct market_list_price *p = &t->prices[i];
-        if (strcmp(p->cloud, o->cloud) == 0 && strcmp(p->region, o->region) == 0 &&
-            strcmp(p->instance_type, o->instance_type) == 0)
-            return i < t->n_user_prices || isnan(own) ? p->usd_per_hour : own;
+        if (same_machine(&t->prices[i], &key))
+            return i < t->n_user_prices || isnan(own) ? t->prices[i].usd_per_hour : own;
     }
     return own;
 }

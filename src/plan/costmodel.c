@@ -254,12 +254,13 @@ void costmodel_fill(const struct plan_problem *p, const struct pick *picks, stru
 void costmodel_critical_path(const struct plan_problem *p,
                              const struct pick *picks,
                              int layer,
-                             bool *on_path)
+                             double *weight)
 {
     AUTO_MEM struct stage_figures *figures = mem_zero(p->n_stages, sizeof *figures);
     size_t at = NONE;
 
-    memset(on_path, 0, p->n_stages * sizeof *on_path);
+    for (size_t s = 0; s < p->n_stages; s++)
+        weight[s] = 0;
     if (!figure_all(p, picks, figures))
         return;
     for (size_t s = 0; s < p->n_stages; s++)
@@ -268,7 +269,7 @@ void costmodel_critical_path(const struct plan_problem *p,
     while (at != NONE) {
         const struct spec_stage *spec = p->stages[at].spec;
         size_t before = NONE;
-        on_path[at] = true;
+        weight[at] = 1;
         for (size_t k = 0; k < spec->n_needs; k++)
             if (figures[spec->needs[k]].finish_ns[layer] == figures[at].start_ns[layer])
                 before = spec->needs[k];

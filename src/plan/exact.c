@@ -323,17 +323,6 @@ static bool is_within(const struct domain *d, const struct domain *other)
     return true;
 }
 
-static void path_of_best(const struct search *s, double *weight)
-{
-    AUTO_MEM bool *on_path = mem_zero(s->p->n_stages, sizeof *on_path);
-
-    if (!s->found)
-        return;
-    costmodel_critical_path(s->p, s->picks, s->incumbent.time_layer, on_path);
-    for (size_t i = 0; i < s->p->n_stages; i++)
-        weight[i] = on_path[i] ? 1 : 0;
-}
-
 /* The sites that look best by cost and, where time matters, by time. */
 static struct domain promising(struct search *s, const struct domain *d)
 {
@@ -359,7 +348,8 @@ static void keep_possible(struct search *s, struct domain *d)
 
     if (search_time_matters(s)) {
         longest_chain(s->p, weight);
-        path_of_best(s, weight);
+        if (s->found)
+            costmodel_critical_path(s->p, s->picks, s->incumbent.time_layer, weight);
         n = 2 + rates_to_try(s, &lambdas[2], BOUNDS_MAX - 2);
     }
     presolve_thin(s->p, d, &s->incumbent, lambdas, n, weight);

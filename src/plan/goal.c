@@ -91,16 +91,9 @@ int goal_compare(const struct goal *g, const struct totals *a, const struct tota
 
 double goal_public_bound(const struct goal *g, double value)
 {
-    switch (g->objective) {
-    case SPEC_COST:
+    if (g->objective == SPEC_COST)
         return value / MICROUSD_PER_USD;
-    case SPEC_TIME:
-        return value / NS_PER_S;
-    case SPEC_VALUE:
-    case SPEC_WEIGHTED:
-        return value;
-    }
-    return value;
+    return g->objective == SPEC_TIME ? value / NS_PER_S : value;
 }
 
 double goal_public_value(const struct goal *g, const struct totals *t)

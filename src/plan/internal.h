@@ -146,11 +146,11 @@ struct totals {
 bool costmodel_totals(const struct plan_problem *p, const struct pick *picks, struct totals *out);
 /* Fills a plan with every figure, low and high ends included. picks must be possible. */
 void costmodel_fill(const struct plan_problem *p, const struct pick *picks, struct plan *out);
-/* Critical path of the layer: on_path[s] set for the stages of one longest path. */
+/* Critical path of the layer: weight[s] is 1 for the stages of one longest path, else 0. */
 void costmodel_critical_path(const struct plan_problem *p,
                              const struct pick *picks,
                              int layer,
-                             bool *on_path);
+                             double *weight);
 
 /* Which of stage->parents sends the most data; NONE without parents. */
 size_t costmodel_largest_producer(const struct plan_problem *p, const struct pstage *stage);

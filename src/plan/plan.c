@@ -224,10 +224,10 @@ static void explain_infeasible(const struct question *q, struct plan_answer *a)
         snprintf(a->reason, sizeof a->reason, "the deadline of %s: the fastest plan takes %s%s",
                  time[0], time[1], q->query->risk_p95 ? ", and longer at the high end" : "");
     else if (!has_deadline)
-        snprintf(a->reason, sizeof a->reason, "the budget of %s cannot be kept", money[0]);
+        snprintf(a->reason, sizeof a->reason, "no plan keeps within the budget of %s", money[0]);
     else
         snprintf(a->reason, sizeof a->reason,
-                 "the budget of %s and the deadline of %s together: each alone can be kept",
+                 "the budget of %s and the deadline of %s together: each alone allows a plan",
                  money[0], time[0]);
 }
 

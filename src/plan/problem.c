@@ -103,21 +103,15 @@ static double move_seconds(const struct catalog_move *m, double size_gb)
     return 8 * size_gb / gbit + m->rtt_ms / 1000;
 }
 
-static int price_produced(struct plan_problem *p, struct dataset *d)
+static void price_produced(const struct plan_problem *p, struct dataset *d)
 {
     const struct catalog *c = p->world.catalog;
     const struct catalog_move *moves = c->moves;
-    size_t n = c->n_moves;
 
-    d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
-    d->seconds = arena_alloc(p->arena, n, sizeof *d->seconds);
-    if (!d->microusd || !d->seconds)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < c->n_moves; i++) {
         d->microusd[i] = costmodel_tiered_microusd(c, &moves[i], d->size_gb);
         d->seconds[i] = move_seconds(&moves[i], d->size_gb);
     }
-    return 0;
 }
 
 /* How a dataset that lies at a fixed location gets to dst: NULL with *within set when it is there
@@ -140,16 +134,11 @@ static const struct catalog_move *fixed_move(const struct plan_problem *p,
                        : catalog_move(c, src, dst);
 }
 
-static int price_fixed(struct plan_problem *p, struct dataset *d)
+static void price_fixed(const struct plan_problem *p, struct dataset *d)
 {
-    size_t n = p->world.catalog->n_places;
     bool local = !strcmp(d->place.cloud, "local");
 
-    d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
-    d->seconds = arena_alloc(p->arena, n, sizeof *d->seconds);
-    if (!d->microusd || !d->seconds)
-        return -1;
-    for (size_t dst = 0; dst < n; dst++) {
+    for (size_t dst = 0; dst < p->world.catalog->n_places; dst++) {
         bool within;
         const struct catalog_move *m = fixed_move(p, d, dst, &within);
         if (within) {
@@ -164,15 +153,19 @@ static int price_fixed(struct plan_problem *p, struct dataset *d)
             d->microusd[dst] = NEVER;
         }
     }
-    return 0;
 }
 
 static int price_datasets(struct plan_problem *p)
 {
     for (size_t i = 0; i < p->n_datasets; i++) {
         struct dataset *d = &p->datasets[i];
-        if ((d->producer == NONE ? price_fixed(p, d) : price_produced(p, d)) < 0)
+        bool fixed = d->producer == NONE;
+        size_t n = fixed ? p->world.catalog->n_places : p->world.catalog->n_moves;
+        d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
+        d->seconds = arena_alloc(p->arena, n, sizeof *d->seconds);
+        if (!d->microusd || !d->seconds)
             return -1;
+        (fixed ? price_fixed : price_produced)(p, d);
     }
     return 0;
 }

@@ -208,13 +208,10 @@ static bool keep_pass(struct ties *t, double lambda)
 
 static void thin_quickly(struct ties *t)
 {
-    AUTO_MEM bool *on_path = mem_zero(t->p->n_stages, sizeof *on_path);
     AUTO_MEM double *weight = mem_zero(t->p->n_stages, sizeof *weight);
     double lambdas[] = {0, (double)INFINITY, t->known->lambda};
 
-    costmodel_critical_path(t->p, t->known->picks, t->incumbent.time_layer, on_path);
-    for (size_t i = 0; i < t->p->n_stages; i++)
-        weight[i] = on_path[i] ? 1 : 0;
+    costmodel_critical_path(t->p, t->known->picks, t->incumbent.time_layer, weight);
     presolve_thin(t->p, &t->ask.domain, &t->incumbent, lambdas, t->known->lambda > 0 ? 3 : 2,
                   weight);
 }

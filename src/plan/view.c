@@ -103,12 +103,11 @@ int view_keep(struct view *v, struct pass *pass)
 void view_mix_path(struct view *v, const struct pick *picks, size_t nth)
 {
     const struct frame *f = v->frame;
-    AUTO_MEM bool *on_path = mem_zero(f->n_vars, sizeof *on_path);
+    AUTO_MEM double *weight = mem_zero(f->n_vars, sizeof *weight);
 
-    costmodel_critical_path(f->problem, picks, v->layer, on_path);
+    costmodel_critical_path(f->problem, picks, v->layer, weight);
     for (size_t i = 0; i < f->n_vars; i++)
-        v->path_weight[i] +=
-            ((on_path[f->vars[i].index] ? 1 : 0) - v->path_weight[i]) / (double)nth;
+        v->path_weight[i] += (weight[f->vars[i].index] - v->path_weight[i]) / (double)nth;
 }
 
 size_t view_bounds(const struct view *v, struct bound *out)

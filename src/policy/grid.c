@@ -69,15 +69,10 @@ double scope_cheapest(const struct scope *s, size_t job, size_t *type_out)
 
 /* ---- prices ---- */
 
-static double price_in(const struct policy_problem *p, size_t interval, size_t type)
+double scope_price(const struct policy_problem *p, size_t interval, size_t type)
 {
     return interval < p->n_intervals ? p->intervals[interval].price_usd_per_hour[type]
                                      : p->types[type].price_usd_per_hour;
-}
-
-double scope_price_now(const struct policy_problem *p, size_t type)
-{
-    return price_in(p, 0, type);
 }
 
 /* The interval whose price holds just after `at`; n_intervals = after all. */
@@ -102,7 +97,7 @@ static double price_between(
     double sum = 0, low = (double)INFINITY, at = from;
 
     for (size_t i = interval_after(p, from);; i++) {
-        double price = price_in(p, i, type);
+        double price = scope_price(p, i, type);
         double end = i < p->n_intervals ? fmin(p->intervals[i].end_h, to) : to;
         sum += price * (end - at);
         low = fmin(low, price);
@@ -143,7 +138,7 @@ static void fill_slot(struct grid *g, const struct grid_slot *s, const struct gr
         if (!scope_is_usable(g->scope, s->job, j))
             continue;
         double price = at_start
-                           ? price_in(p, interval_after(p, from), j)
+                           ? scope_price(p, interval_after(p, from), j)
                            : price_between(p, j, from, from + s->hours, ask->side == GRID_RELAXED);
         add_column(g, j, m->gang * price * s->hours,
                    m->iterations > 0 ? m->throughput[j] * s->hours / m->iterations : 0);

@@ -24,8 +24,8 @@ double scope_cheapest(const struct scope *s, size_t job, size_t *type_out);
 /* True when the job's release and deadline let it work between the two times. */
 bool scope_is_present(const struct scope *s, size_t job, double from_h, double to_h);
 
-/* The price in force at hour 0. */
-double scope_price_now(const struct policy_problem *p, size_t type);
+/* The price in an interval, 0 being the first; after the last one, that of the type. */
+double scope_price(const struct policy_problem *p, size_t interval, size_t type);
 
 /* Edges of windows: 0, ..., the last; INFINITY at the end when some job has no deadline. */
 struct edges {

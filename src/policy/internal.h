@@ -190,9 +190,8 @@ static inline int64_t rounds_ms(double hours)
 }
 /* Instances of a type that are available now. */
 double rounds_capacity(const struct sim *s, size_t type);
-/* The interval in force at a time, and a price in it. */
+/* The interval in force at a time. */
 size_t rounds_interval(const struct sim *s, int64_t at_ms);
-double rounds_price(const struct sim *s, size_t interval, size_t type);
 bool rounds_uses_deadlines(enum policy_kind kind);
 
 /* Solves the policy for the active jobs and fills in the claims. */

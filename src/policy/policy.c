@@ -62,7 +62,7 @@ static int check(const struct policy_problem *p,
     if (p->n_jobs == 0 || p->n_types == 0)
         return err_set(e, ERR_USAGE, "no %s: add at least one", p->n_jobs == 0 ? "jobs" : "types");
     for (size_t j = 0; kind == POLICY_THROUGHPUT_PER_DOLLAR && j < p->n_types; j++)
-        if (scope_price_now(p, j) <= 0)
+        if (scope_price(p, 0, j) <= 0)
             return err_set(e, ERR_USAGE,
                            "type \"%.100s\" costs nothing, and throughput-per-dollar divides by "
                            "its price: give it one, or take max-throughput",

@@ -30,12 +30,6 @@ size_t rounds_interval(const struct sim *s, int64_t at_ms)
     return low;
 }
 
-double rounds_price(const struct sim *s, size_t interval, size_t type)
-{
-    return interval < s->p->n_intervals ? s->p->intervals[interval].price_usd_per_hour[type]
-                                        : s->p->types[type].price_usd_per_hour;
-}
-
 bool rounds_uses_deadlines(enum policy_kind kind)
 {
     return kind == POLICY_MIN_COST_SLO || kind == POLICY_THROUGHPUT_PER_DOLLAR;

@@ -48,7 +48,7 @@ static double alone_usd(const struct sim *s, const struct scope *scope)
         for (size_t i = rounds_interval(s, rounds_ms(job->release_h)); i <= s->p->n_intervals; i++)
             for (size_t j = 0; j < s->p->n_types; j++)
                 if (scope_is_usable(scope, m, j))
-                    least = fmin(least, job->gang * rounds_price(s, i, j) / job->throughput[j]);
+                    least = fmin(least, job->gang * scope_price(s->p, i, j) / job->throughput[j]);
         usd += least * job->iterations;
     }
     return usd;

@@ -38,7 +38,7 @@ static void ask_now(struct sim *s, bool early, struct policy_problem *now)
     for (size_t j = 0; j < s->p->n_types; j++) {
         s->types_now[j] = s->p->types[j];
         s->types_now[j].quota = rounds_capacity(s, j);
-        s->types_now[j].price_usd_per_hour = rounds_price(s, s->interval, j);
+        s->types_now[j].price_usd_per_hour = scope_price(s->p, s->interval, j);
     }
     for (size_t i = 0; i < s->n_active; i++) {
         uint32_t m = s->active[i];

@@ -111,7 +111,7 @@ static int bill(const struct sim *s, struct rounds_run *run, struct err *e)
     for (size_t i = rounds_interval(s, at); at < run->to_ms; i++) {
         int64_t end = i < s->p->n_intervals && s->interval_ms[i] < run->to_ms ? s->interval_ms[i]
                                                                               : run->to_ms;
-        double usd = gang * rounds_price(s, i, run->type) * (double)(end - at) / ROUNDS_HOUR_MS;
+        double usd = gang * scope_price(s->p, i, run->type) * (double)(end - at) / ROUNDS_HOUR_MS;
         if (!(usd + money_to_usd(run->cost_microusd + s->out->cost_microusd) < BILL_MAX_USD))
             return err_set(e, ERR_USAGE,
                            "job \"%.100s\" on type \"%.100s\" takes the bill above $%.0f at hour "

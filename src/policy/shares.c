@@ -9,7 +9,7 @@ static double gain(const struct scope *s, enum policy_kind kind, size_t job, siz
 {
     double throughput = s->p->jobs[job].throughput[type];
 
-    return kind == POLICY_MAX_THROUGHPUT ? throughput : throughput / scope_price_now(s->p, type);
+    return kind == POLICY_MAX_THROUGHPUT ? throughput : throughput / scope_price(s->p, 0, type);
 }
 
 /* Costs of columns: what they gain, negative. */

@@ -33,7 +33,7 @@ is "$(cksum <"$TRADEWIND_HOME/market/histories")" "$sum" "and holds the same"
 
 # What is wrong is told, with file and line; nothing changes.
 printf '%s\n' $header "aws,r,z,t,2020-01-01,-1" >bad.csv
-fails 2 'bad.csv:2: "-1" is no price' market import bad.csv
+fails 2 'bad.csv:2: "-1" is not a price' market import bad.csv
 : >empty.csv
 fails 2 "empty.csv:1: the file is empty" market import empty.csv
 fails 2 "empty.csv:1: the file is empty" market import prices.csv empty.csv

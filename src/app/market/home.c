@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "market/region.h"
+#include "market/series.h"
 #include "market/store.h"
 #include "spec/config.h"
 

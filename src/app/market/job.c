@@ -4,7 +4,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "market/import.h"
-#include "market/region.h"
+#include "market/series.h"
 #include "spec/place.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
 #include "base/csv.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "market/region.h"
+#include "market/series.h"
 
 #include <math.h>
 #include <stdint.h>

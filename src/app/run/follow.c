@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "market/import.h"
-#include "market/region.h"
+#include "market/series.h"
 
 #include <math.h>
 #include <stdlib.h>

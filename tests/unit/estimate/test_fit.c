@@ -375,8 +375,8 @@ static void refused_runs(void)
         {"CPUs that are none", 7, 1, (double)NAN, "cpus", NULL, {"run-8", "cpus is nan"}},
         {"another feature", 7, 1, 1, "gpus", NULL, {"run-8", "no cpus"}},
         {"a feature twice", 0, 1, 1, "epoch", NULL, {"run-1", "two values"}},
-        {"a feature's name", 0, 1, 1, "a b", NULL, {"run-1", "'a b' names no feature"}},
-        {"a text that is none", 7, 1, 1, "cpus", "\xff", {"run-8", "cpus is no text"}},
+        {"a feature's name", 0, 1, 1, "a b", NULL, {"run-1", "'a b' is not a feature's name"}},
+        {"a text that is none", 7, 1, 1, "cpus", "\xff", {"run-8", "cpus is not a text"}},
     };
     struct simulate_profile p;
     uint64_t seed = 7;

@@ -233,7 +233,7 @@ static void test_bad_files(void)
         {{"x.txt", "hello\n"}, "x.txt:1: no price history"},
         {{"a.json", "{\"SpotPriceHistory\": [\n{\"a\": \n]}"}, "a.json:3: "},
         {{"a.json", "{\"a\": \"\\\"SpotPriceHistory\\\"\", \"SpotPriceHistory\": 7}"}, "no list"},
-        {{"a.csv", CSV "aws,r,z,t,yesterday,1\n"}, "a.csv:2: \"yesterday\" is no time"},
+        {{"a.csv", CSV "aws,r,z,t,yesterday,1\n"}, "a.csv:2: \"yesterday\" is not a time"},
         {{"a.csv", "cloud,region,instance_type,time,price_usd_per_hour\n"}, "no column \"zone\""},
         {{"sweep.out", "Zone: us-west1-b, GPU type: v100, Number of GPUs: 1, Price per hour: $1\n"},
          "the name of their file"},

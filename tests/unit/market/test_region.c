@@ -1,4 +1,4 @@
-#include "market/region.h"
+#include "market/series.h"
 
 #include "tap.h"
 
