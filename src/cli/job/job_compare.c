@@ -16,6 +16,7 @@
 #define PROPERTIES_MAX 500
 /* Up to this many jobs are columns; more are rows. */
 #define COLUMNS_MAX 3
+#define TITLE_BYTES 32
 
 /* What a row or column shows of every job: a member of the job, of its metrics or of its tags. */
 struct property {
@@ -141,16 +142,18 @@ static void put_value(struct table *table, const json_t *job, const struct prope
     table_put(table, value ? value : "-");
 }
 
-static struct table *jobs_as_columns(const json_t *jobs, const struct properties *all)
+/* titles, which the table borrows, are the caller's. */
+static struct table *jobs_as_columns(const json_t *jobs,
+                                     const struct properties *all,
+                                     char (*titles)[TITLE_BYTES])
 {
     struct table_column columns[COLUMNS_MAX + 1] = {{.title = "", .cut_rank = 2, .least = 10}};
-    char titles[COLUMNS_MAX][32];
     json_t *job;
     size_t k;
 
     json_array_foreach(jobs, k, job)
     {
-        snprintf(titles[k], sizeof titles[k], "job %" JSON_INTEGER_FORMAT,
+        snprintf(titles[k], TITLE_BYTES, "job %" JSON_INTEGER_FORMAT,
                  json_integer_value(json_object_get(job, "id")));
         columns[k + 1] = (struct table_column){.title = titles[k], .cut_rank = 1, .least = 12};
     }
@@ -187,13 +190,14 @@ void cli_job_compare_print(struct operate_text *t)
 {
     const json_t *jobs = ((const struct cli_job_compared *)t->state)->jobs;
     AUTO_MEM struct properties *all = mem_zero(1, sizeof *all);
+    char titles[COLUMNS_MAX][TITLE_BYTES];
 
     if (!jobs)
         return;
     find_properties(all, jobs);
     AUTO(table)
-    struct table *table =
-        json_array_size(jobs) <= COLUMNS_MAX ? jobs_as_columns(jobs, all) : jobs_as_rows(jobs, all);
+    struct table *table = json_array_size(jobs) <= COLUMNS_MAX ? jobs_as_columns(jobs, all, titles)
+                                                               : jobs_as_rows(jobs, all);
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
