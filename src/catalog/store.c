@@ -25,6 +25,10 @@
 /* The home may not be there yet, and is for its owner alone. */
 #define DIR_MODE 0700
 
+/* The linker's, from builtin.S. */
+extern const char catalog_builtin[] __attribute__((visibility("hidden")));
+extern const char catalog_builtin_end[] __attribute__((visibility("hidden")));
+
 struct catalog_store {
     char *dir; /* HOME/catalog */
     int lock_fd;
@@ -248,4 +252,23 @@ struct catalog *catalog_store_open(const char *home, struct err *e)
             name_origin(c, home);
         return c;
     }
+}
+
+struct catalog *catalog_open_builtin(struct err *e)
+{
+    return catalog_open_bytes("the built-in catalog", catalog_builtin,
+                              (size_t)(catalog_builtin_end - catalog_builtin), e);
+}
+
+struct catalog *catalog_open(const char *home, struct err *e)
+{
+    struct err why = {0};
+    struct catalog *c = catalog_store_open(home, &why);
+
+    if (c)
+        return c;
+    if (why.kind == ERR_NOTFOUND)
+        return catalog_open_builtin(e);
+    err_set(e, why.kind, "%s", why.text);
+    return NULL;
 }

@@ -126,12 +126,11 @@ static struct draft_input agree(struct reader *r, const struct mention *mentions
     return all;
 }
 
-static void guess_size(struct reader *r,
-                       const struct mention *m,
-                       const char *value,
-                       const char *why)
+/* Notes a guess of the stage at hand: of: "size of" something. */
+static void guess(
+    struct reader *r, const char *of, const char *name, const char *value, const char *why)
 {
-    const char *what = reader_printf(r, "%s: size of %s", stage_name(r, m), m->input->from);
+    const char *what = reader_printf(r, "%s: %s %s", r->stage, of, name);
 
     if (what)
         guess_add(&r->spec->guesses, what, value, why);
@@ -149,7 +148,7 @@ static void detect_size(struct reader *r,
 
     if (all->source != SPEC_FROM_LOCAL || !r->base_dir ||
         (all->is_mount && strchr(all->from, '$'))) {
-        guess_size(r, first, "0 GB", "not given and cannot be detected here");
+        guess(r, "size of", all->from, "0 GB", "not given and cannot be detected here");
         return;
     }
     AUTO_MEM char *path = disk_path(all->from, r->base_dir);
@@ -158,7 +157,7 @@ static void detect_size(struct reader *r,
         if (all->is_mount) {
             reader_warn(r, first->input->line, "file_mounts: %s: %s", reader_quote(r, all->from),
                         why);
-            guess_size(r, first, "0 GB", "not on this machine");
+            guess(r, "size of", all->from, "0 GB", "not on this machine");
         } else {
             reader_error(r, first->input->line,
                          "input %s: %s: give its size to plan without it, or correct the path",
@@ -169,7 +168,8 @@ static void detect_size(struct reader *r,
     all->size_gb = bytes / 1e9;
     snprintf(value, sizeof value, "%.6g GB", all->size_gb);
     if (is_cut)
-        guess_size(r, first, value, "too many files, or some that cannot be read: counted in part");
+        guess(r, "size of", all->from, value,
+              "too many files, or some that cannot be read: counted in part");
 }
 
 static void settle_place(struct reader *r, const struct mention *first, struct draft_input *all)
@@ -179,10 +179,8 @@ static void settle_place(struct reader *r, const struct mention *first, struct d
     if (!all->place.cloud)
         all->place.cloud = all->cloud;
     if (!all->place.cloud && all->is_mount) {
-        const char *what = reader_printf(r, "%s: location of %s", stage_name(r, first), all->from);
         all->place = (struct spec_place){"local", "local"};
-        if (what)
-            guess_add(&r->spec->guesses, what, "local", "its address does not name a cloud");
+        guess(r, "location of", all->from, "local", "its address does not name a cloud");
         return;
     }
     if (!all->place.cloud) {
@@ -192,12 +190,9 @@ static void settle_place(struct reader *r, const struct mention *first, struct d
             reader_quote(r, all->from));
         return;
     }
-    if (!all->place.region) {
-        const char *what = reader_printf(r, "%s: location of %s", stage_name(r, first), all->from);
-        if (what)
-            guess_add(&r->spec->guesses, what, "in the region of the stage that reads it",
-                      "no region given");
-    }
+    if (!all->place.region)
+        guess(r, "location of", all->from, "in the region of the stage that reads it",
+              "no region given");
 }
 
 /* Gives every mention of one dataset the same size and location. */
@@ -229,7 +224,7 @@ static int by_rank(const void *a, const void *b)
 /* Datasets in the order in which the file first mentions them, so that guesses come in order. */
 static void settle_in_file_order(struct reader *r, struct mention *sorted, size_t n)
 {
-    const struct mention **firsts = mem_zero(n, sizeof(const struct mention *));
+    AUTO_MEM const struct mention **firsts = mem_zero(n, sizeof(const struct mention *));
     size_t n_firsts = 0, entries_left = MAX_DISK_ENTRIES;
 
     for (size_t i = 0; i < n; i++)
@@ -243,12 +238,11 @@ static void settle_in_file_order(struct reader *r, struct mention *sorted, size_
             group++;
         settle_dataset(r, firsts[i], group, &entries_left);
     }
-    free(firsts);
 }
 
 static void settle_outside(struct reader *r)
 {
-    struct mention *all = mem_zero(r->n_inputs, sizeof *all);
+    AUTO_MEM struct mention *all = mem_zero(r->n_inputs, sizeof *all);
     size_t n = 0;
 
     for (size_t s = 0; s < r->spec->n_stages; s++)
@@ -261,7 +255,6 @@ static void settle_outside(struct reader *r)
         }
     qsort(all, n, sizeof *all, by_from_then_rank);
     settle_in_file_order(r, all, n);
-    free(all);
 }
 
 static bool has_input(const struct spec_stage *stage, const char *from)
@@ -359,11 +352,8 @@ static void size_outputs(struct reader *r, size_t index, double total_gb)
         struct spec_output *output = &stage->outputs[i];
 
         output->size_gb = size->is_factor ? size->value * total_gb : size->value;
-        if (!size->is_said) {
-            const char *what = reader_printf(r, "%s: size of %s", stage->name, output->name);
-            if (what)
-                guess_add(&r->spec->guesses, what, "0 GB", "not given");
-        }
+        if (!size->is_said)
+            guess(r, "size of", output->name, "0 GB", "not given");
         if (output->size_gb > VALUE_MAX_GB) {
             reader_error(r, output->line, "output %s: %.15g times %.15g GB of input is over 1e9 GB",
                          reader_quote(r, output->name), size->value, total_gb);

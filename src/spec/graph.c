@@ -76,7 +76,7 @@ static void need(struct graph *g, size_t stage, size_t needed, size_t line)
 
 static void unknown_stage(struct graph *g, const char *name, size_t line)
 {
-    const char **names = mem_zero(g->spec->n_stages, sizeof *names);
+    AUTO_MEM const char **names = mem_zero(g->spec->n_stages, sizeof *names);
 
     for (size_t i = 0; i < g->spec->n_stages; i++)
         names[i] = g->spec->stages[i].name;
@@ -86,7 +86,6 @@ static void unknown_stage(struct graph *g, const char *name, size_t line)
                      reader_quote(g->r, name), close);
     else
         reader_error(g->r, line, "needs: no stage is named %s", reader_quote(g->r, name));
-    free(names);
 }
 
 static void need_named(struct graph *g, size_t stage, const struct yaml_node *node, size_t line)
@@ -141,7 +140,7 @@ static void no_such_output(struct graph *g,
                            const struct spec_stage *stage,
                            const char *name)
 {
-    const char **names = mem_zero(stage->n_outputs, sizeof *names);
+    AUTO_MEM const char **names = mem_zero(stage->n_outputs, sizeof *names);
 
     for (size_t i = 0; i < stage->n_outputs; i++)
         names[i] = stage->outputs[i].name;
@@ -156,7 +155,6 @@ static void no_such_output(struct graph *g,
                      "./%s for a file",
                      reader_quote(g->r, input->from), stage->name, reader_quote(g->r, name),
                      stage->name, input->from);
-    free(names);
 }
 
 /* Both names may hold dots: the first dot that separates a stage from one of its outputs counts. */
@@ -287,8 +285,8 @@ static void settle_needs(struct graph *g, struct spec_stage *stage)
 static void report_cycle(struct graph *g, const bool *done, size_t from)
 {
     const struct spec_stage *stages = g->spec->stages;
-    size_t *next = mem_zero(g->spec->n_stages, sizeof *next);
-    bool *seen = mem_zero(g->spec->n_stages, sizeof *seen);
+    AUTO_MEM size_t *next = mem_zero(g->spec->n_stages, sizeof *next);
+    AUTO_MEM bool *seen = mem_zero(g->spec->n_stages, sizeof *seen);
     char way[300];
     size_t used = 0;
 
@@ -312,8 +310,6 @@ static void report_cycle(struct graph *g, const bool *done, size_t from)
                      stages[from].name);
     else
         reader_error(g->r, stages[from].line, "stages need each other: %s...", way);
-    free(next);
-    free(seen);
 }
 
 /* The first stage in file order whose needs are done comes next. */
@@ -321,7 +317,7 @@ static void sort_topologically(struct graph *g)
 {
     size_t n = g->spec->n_stages;
     size_t *order = reader_alloc(g->r, n, sizeof *order);
-    bool *done = mem_zero(n, sizeof *done);
+    AUTO_MEM bool *done = mem_zero(n, sizeof *done);
     size_t placed = 0;
 
     while (order && placed < n) {
@@ -346,7 +342,6 @@ static void sort_topologically(struct graph *g)
         order[placed++] = ready;
     }
     g->spec->topological = placed == n ? order : NULL;
-    free(done);
 }
 
 void spec_graph_resolve(struct reader *r)

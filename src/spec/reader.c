@@ -58,12 +58,14 @@ static struct spec_finding *finding_slot(struct reader *r, bool is_error)
     return NULL;
 }
 
-__attribute__((format(printf, 4, 0))) static void add_finding(
-    struct reader *r, bool is_error, size_t line, const char *fmt, va_list ap)
+void reader_finding(struct reader *r, bool is_error, size_t line, const char *fmt, ...)
 {
     char message[800];
+    va_list ap;
 
+    va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
     if (is_known(r, line, message))
         return;
     const char *text = r->stage ? reader_printf(r, "stage %s: %s", r->stage, message)
@@ -72,24 +74,6 @@ __attribute__((format(printf, 4, 0))) static void add_finding(
     struct spec_finding *slot = text ? finding_slot(r, is_error) : NULL;
     if (slot)
         *slot = (struct spec_finding){is_error, line, text};
-}
-
-void reader_error(struct reader *r, size_t line, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    add_finding(r, true, line, fmt, ap);
-    va_end(ap);
-}
-
-void reader_warn(struct reader *r, size_t line, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    add_finding(r, false, line, fmt, ap);
-    va_end(ap);
 }
 
 void reader_value_error(const struct reader_value *v, const char *fmt, ...)
@@ -332,7 +316,7 @@ bool reader_number(const struct reader_value *v, double min, double max, double 
     return true;
 }
 
-bool reader_above(const struct reader_value *v, double max, double *out)
+static bool read_above(const struct reader_value *v, double max, double *out)
 {
     double value;
 
@@ -369,7 +353,7 @@ bool reader_size(const struct reader_value *v, double *gb_out)
            bad(v, "a size: write gigabytes (12.5) or 500MB, 10GB, 2TB; at most 1e9 GB");
 }
 
-bool reader_usd(const struct reader_value *v, double *out)
+static bool read_dollars(const struct reader_value *v, double *out)
 {
     return (is_scalar(v) && value_usd(v->node->text, out)) ||
            bad(v, "an amount of dollars: write 12.5 or $12.5");
@@ -446,7 +430,7 @@ static void read_usd(const struct reader_field *f, const struct reader_value *v,
     bool above = f->use == READER_PRICE;
     double usd;
 
-    if (!reader_usd(v, &usd))
+    if (!read_dollars(v, &usd))
         return;
     if ((f->max > 0 && usd > f->max) || (above && usd <= 0))
         reader_value_error(v, "%s is out of range: %s 0, at most %.0f USD", reader_shown(v),
@@ -497,7 +481,7 @@ void reader_field(const struct reader_field *field, const struct reader_value *v
         reader_number(v, f->min, f->max, member);
         break;
     case READER_ABOVE:
-        reader_above(v, f->max, member);
+        read_above(v, f->max, member);
         break;
     case READER_WHOLE:
         reader_whole(v, f->min, f->max, member);

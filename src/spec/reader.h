@@ -140,10 +140,10 @@ void reader_field(const struct reader_field *field, const struct reader_value *v
 
 /* Findings. The stage and, for a value, its field are put in front; one that stands in the list
  * already (a default or an alias read for several stages) is not added again. */
-void reader_error(struct reader *r, size_t line, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void reader_warn(struct reader *r, size_t line, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void reader_finding(struct reader *r, bool is_error, size_t line, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+#define reader_error(r, line, ...) reader_finding(r, true, line, __VA_ARGS__)
+#define reader_warn(r, line, ...) reader_finding(r, false, line, __VA_ARGS__)
 void reader_value_error(const struct reader_value *v, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The value for a message: quoted and cut, or what kind of thing it is. */
@@ -192,12 +192,10 @@ bool reader_name(const struct reader_value *v, const char **out); /* short, one 
 bool reader_number(const struct reader_value *v, double min, double max, double *out);
 bool reader_bool(const struct reader_value *v, bool *out);
 bool reader_size(const struct reader_value *v, double *gb_out);
-bool reader_usd(const struct reader_value *v, double *out);
 bool reader_duration(const struct reader_value *v, double bare_unit_s, double max_s, double *out);
 bool reader_is_map(const struct reader_value *v);
 bool reader_place(const struct reader_value *v, struct spec_place *out);
 bool reader_region(const struct reader_value *v, struct spec_place *out); /* and a cloud */
-bool reader_above(const struct reader_value *v, double max, double *out); /* above 0 */
 bool reader_whole(const struct reader_value *v, double min, double max, double *out);
 /* One text or a list of texts, each by reader_text or reader_name. */
 bool reader_texts(const struct reader_value *v,

@@ -74,7 +74,7 @@ static int no_memory(struct builder *b, size_t line)
 }
 
 /* A character that is UTF-8 but not text (U+0080, U+FFFE ...): libyaml knows the byte alone. */
-static int reader_error(struct builder *b)
+static int bad_character(struct builder *b)
 {
     size_t line = 1, bad = b->parser.problem_offset;
 
@@ -92,7 +92,7 @@ static int syntax_error(struct builder *b)
     if (p->error == YAML_MEMORY_ERROR)
         return no_memory(b, p->mark.line + 1);
     if (p->error == YAML_READER_ERROR)
-        return reader_error(b);
+        return bad_character(b);
     if (strstr(what, "cannot start any token"))
         hint = " (indent with spaces, not tabs, and quote text that begins with %, @ or `)";
     else if (strstr(what, "mapping values are not allowed"))
@@ -260,7 +260,7 @@ static int by_key_then_rank(const void *a, const void *b)
 static void settle_keys(
     struct builder *b, const struct child *children, size_t n, size_t n_own, bool *keep)
 {
-    struct ranked *sorted = mem_zero(n, sizeof *sorted);
+    AUTO_MEM struct ranked *sorted = mem_zero(n, sizeof *sorted);
 
     for (size_t i = 0; i < n; i++)
         sorted[i] = (struct ranked){&children[i], i};
@@ -274,7 +274,6 @@ static void settle_keys(
             problem(b, c->line, "key \"%.100s\" is given twice: first on line %zu", c->key,
                     sorted[first].child->line);
     }
-    free(sorted);
 }
 
 static int close_map(struct builder *b, struct yaml_node *map, size_t base)
@@ -294,14 +293,13 @@ static int close_map(struct builder *b, struct yaml_node *map, size_t base)
         return no_memory(b, map->line);
     if (n == 0)
         return 0;
-    bool *keep = mem_zero(n, sizeof *keep);
+    AUTO_MEM bool *keep = mem_zero(n, sizeof *keep);
     settle_keys(b, b->stack + base, n, n_own, keep);
     for (size_t i = 0; i < n; i++) {
         const struct child *c = &b->stack[base + i];
         if (keep[i])
             map->entries[kept++] = (struct yaml_entry){c->key, c->line, c->value};
     }
-    free(keep);
     map->n = kept;
     return 0;
 }
