@@ -24,7 +24,7 @@ run init --store dir:relative
 is "$("$TRADEWIND" config get store)" "dir:$scratch/relative" "a path is taken from here"
 fails 2 "--endpoint is for a store on S3" init --endpoint http://localhost:1
 fails 2 "--store" init --store ftp://x
-fails 2 "names no directory" init --store dir:
+fails 2 "lacks a directory" init --store dir:
 run init --store "dir:$TRADEWIND_HOME/objects"
 is "$code" 0 "back to where it was"
 

@@ -227,7 +227,7 @@ static int try_host(void *context, size_t i, struct err *e)
     struct host_try *t = &((struct host_try *)context)[i];
     const struct exec_host host = {.driver = "ssh", .address = t->host->host};
 
-    (void)e; /* one that does not answer keeps nobody from trying the others */
+    (void)e; /* a host that does not answer is a finding, and the others are still tried */
     t->answers = exec_answers(&host, &t->why) == 0;
     return 0;
 }

@@ -44,7 +44,7 @@ static char *store_text(const char *typed, const char *field, struct err *e)
     AUTO_MEM char *text = NULL;
 
     if (strcmp(typed, "dir:") == 0) {
-        err_set(e, ERR_USAGE, "%s dir: names no directory: dir:PATH", field);
+        err_set(e, ERR_USAGE, "%s dir: lacks a directory; give dir:PATH", field);
         return NULL;
     }
     if (strncmp(typed, "dir:", 4) == 0) {

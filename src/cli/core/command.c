@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More commands, or options of one command, than anybody would read. */
+/* Bound of the commands, and of the options of one command. */
 #define CANDIDATES_MAX 128
 
 static bool spells(const char *name, const char *const *words, size_t n, size_t *used)

@@ -81,7 +81,7 @@ int operate_call(const struct command_args *args,
 
 /* The same with a state for the printers. */
 int operate_call_with(const struct command_args *args,
-                      struct operate_terminal *door,
+                      struct operate_terminal *terminal,
                       const struct operation *op,
                       json_t *request,
                       const struct command_text *text,
