@@ -137,8 +137,6 @@ const struct command command_catalog_import = {
         "error with file and line; bad rows of a SkyPilot file are dropped. The report counts the "
         "rows read, kept and dropped, with reasons.",
     .example = "tradewind catalog import skypilot-catalog/catalogs/v8",
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
     .operation = &catalog_import_operation,
     .text = &imported_text,
 };
@@ -174,8 +172,6 @@ const struct command command_catalog_export = {
                "missing; files of these names are replaced. Importing them gives the same catalog, "
                "and `tradewind plan --catalog DIR` plans with them directly.",
     .example = "tradewind catalog export my-prices",
-    .min_operands = 1,
-    .max_operands = 1,
     .operation = &catalog_export_operation,
     .text = &(const struct command_text){.head = print_exported},
 };

@@ -150,8 +150,6 @@ const struct command command_catalog_show = {
     .details = "Shows the hardware of the instance type and its price at every location, the "
                "cheapest first. Prices are US dollars per hour; \"-\" means not for sale.",
     .example = "tradewind catalog show g5.xlarge",
-    .min_operands = 1,
-    .max_operands = 1,
     .operation = &catalog_show_operation,
     .text = &(const struct command_text){.item = add_offer, .end = print_last},
 };

@@ -59,8 +59,6 @@ const struct command command_aggregate = {
         "not match the first.",
     .example = "tradewind aggregate --out mean.safetensors --weights 600,150 a.safetensors "
                "b.safetensors",
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
     .operation = &aggregate_operation,
     .text = &text,
     .is_long = true,

@@ -133,8 +133,6 @@ const struct command command_market_import = {
     .example = "tradewind market import prices/aws",
     .operation = &market_import_operation,
     .text = &(const struct command_text){.head = print_imported},
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
 };
 
 /* ---- market ls ---- */

@@ -141,8 +141,6 @@ const struct command command_replay = {
     .example = "tradewind replay @model:3 --yes",
     .options = replay_options,
     .operation = &replay_start_operation,
-    .min_operands = 1,
-    .max_operands = 1,
     .run = run_replay,
 };
 
