@@ -20,13 +20,13 @@ jobs_of() { # NAME: how many jobs it has
 
 # ---- what is refused, before anything is submitted ----
 
-fails 2 'no name' profile a/b -- ./spin
+fails 2 'not a name' profile a/b -- ./spin
 fails 2 'command of its own' profile -- predict ./spin
 fails 2 'not a list of numbers' profile p --cpus 1,x -- ./spin --n '{1,2}'
 fails 2 'not a multiple of 0.5' profile p --cpus 0.7 -- ./spin --n '{1,2}'
 fails 2 'not a multiple of 256' profile p --mems 300 -- ./spin --n '{1,2}'
 fails 2 '--wait-for' profile p --wait-for 2 -- ./spin --n '{1,2}'
-fails 2 'no value of an argument' profile p -- './{a,b}'
+fails 2 'not a value of an argument' profile p -- './{a,b}'
 ten='{0,1,2,3,4,5,6,7,8,9}'
 fails 2 'more than 10000' profile p -- ./spin "$ten" "$ten" "$ten" "$ten" "$ten"
 fails 2 'that makes 18000 jobs' profile p -- ./spin "$ten" "$ten" "$ten" '{1,2}'

@@ -1,6 +1,7 @@
 #include "exec/agent/supervise.h"
 
 #include "base/auto.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "exec/agent/joblog.h"
@@ -10,9 +11,10 @@
 #include "exec/agent/processes.h"
 #include "exec/agent/sample.h"
 #include "exec/agent/start.h"
-#include "exec/agent/stateout.h"
+#include "exec/statefile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,6 +44,105 @@
 /* As shells have it. */
 #define SIGNALLED 128
 #define CODE_NO_START 127
+/* Room on a full disk for the last line of state, and how long that line is tried without it. */
+#define RESERVE_BYTES 65536
+#define FULL_TRIES 60
+#define FULL_POLL_S 1
+
+/* The file `state` of a job: whole lines in the end, even when the disk is full in between. */
+struct stateout {
+    char *dir;
+    int fd;
+    char pending[2 * STATE_LINE_MAX]; /* what did not fit on the disk yet */
+    size_t n_pending;
+};
+
+static char *reserve_path(const struct stateout *s)
+{
+    return mem_printf("%s/agent.reserve", s->dir);
+}
+
+static bool stateout_open(struct stateout *s, const char *dir)
+{
+    AUTO_MEM char *path = mem_printf("%s/state", dir);
+
+    *s = (struct stateout){.fd = -1, .dir = mem_dup(dir)};
+    s->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (s->fd < 0)
+        return false;
+    AUTO_MEM char *reserve = reserve_path(s);
+    AUTO_FD int fd = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)posix_fallocate(fd, 0, RESERVE_BYTES); /* without it the end waits for room */
+    return true;
+}
+
+static int flush(struct stateout *s)
+{
+    while (s->n_pending) {
+        ssize_t n = write(s->fd, s->pending, s->n_pending);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        s->n_pending -= (size_t)n;
+        memmove(s->pending, s->pending + n, s->n_pending);
+    }
+    return 0;
+}
+
+static void append(struct stateout *s, const struct state_line *line)
+{
+    char text[STATE_LINE_MAX];
+    size_t n = strlen(state_line_text(line, text));
+
+    if (n > sizeof s->pending - s->n_pending)
+        return;
+    memcpy(s->pending + s->n_pending, text, n);
+    s->n_pending += n;
+}
+
+/* A sample that finds no room is left out. */
+static void stateout_sample(struct stateout *s, const struct state_line *line)
+{
+    if (flush(s) == 0) {
+        append(s, line);
+        flush(s);
+    }
+}
+
+/* For started and ended. -1 with errno when it is not in the file yet; the next call tries again.
+ */
+static int stateout_add(struct stateout *s, const struct state_line *line)
+{
+    append(s, line);
+    return flush(s);
+}
+
+/* Retries on a full disk for a while, with the reserved room, until everything is on disk. */
+static void stateout_finish(struct stateout *s, const struct state_line *ended)
+{
+    AUTO_MEM char *reserve = reserve_path(s);
+
+    append(s, ended);
+    for (int i = 0; flush(s) < 0; i++) {
+        if (i == FULL_TRIES)
+            return;
+        if (unlink(reserve) < 0)
+            sleep(FULL_POLL_S);
+    }
+    fsync(s->fd);
+    unlink(reserve);
+    file_sync_dir(s->dir, NULL);
+}
+
+static void stateout_close(struct stateout *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->dir);
+    *s = (struct stateout){.fd = -1};
+}
 
 struct supervisor {
     struct jobdir *dir;
@@ -498,7 +599,7 @@ void supervise(struct jobdir *d, const struct jobfile *job)
 {
     struct supervisor *s = supervisor_new(d, job);
 
-    if (stateout_open(&s->state, d->path, NULL) == 0) {
+    if (stateout_open(&s->state, d->path)) {
         run(s);
         finish(s);
     }
@@ -513,7 +614,7 @@ void supervise_refuse(struct jobdir *d, const char *why)
     line.code = CODE_NO_START;
     line.cause = STATE_NO_START;
     snprintf(line.text, sizeof line.text, "it could not be started: %s", why);
-    if (stateout_open(&out, d->path, NULL) == 0)
+    if (stateout_open(&out, d->path))
         stateout_finish(&out, &line);
     stateout_close(&out);
 }
