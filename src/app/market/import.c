@@ -80,17 +80,14 @@ static const struct field file_fields[] = {
 static const struct record file_record =
     RECORD("market_file", struct app_market_file, file_fields);
 
+#define IMPORTED(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_imported, key), __VA_ARGS__}
 static const struct field imported_fields[] = {
     ROW_FIELDS(struct app_market_imported, rows.),
-    {"files", FIELD(RECORDS, struct app_market_imported, files), .record = &file_record,
-     .help = "Files that were read."},
-    {"not_recognised", FIELD(LIST, struct app_market_imported, unrecognised),
-     .help = "Files of directories that hold no price history."},
-    {"changed", FIELD(BOOL, struct app_market_imported, changed),
-     .help = "Whether the histories changed."},
-    {"offers", FIELD(COUNT, struct app_market_imported, offers), .help = "Offers of all histories."},
-    {"records", FIELD(COUNT, struct app_market_imported, records),
-     .help = "Price records of all histories."},
+    IMPORTED(RECORDS, files, .record = &file_record, .help = "Files that were read."),
+    IMPORTED(LIST, not_recognised, .help = "Files of directories that hold no price history."),
+    IMPORTED(BOOL, changed, .help = "Whether the histories changed."),
+    IMPORTED(COUNT, offers, .help = "Offers of all histories."),
+    IMPORTED(COUNT, records, .help = "Price records of all histories."),
 };
 /* clang-format on */
 static const struct record imported_record =
@@ -110,7 +107,7 @@ struct import {
 
 static int leave_out(struct import *im, const char *path, struct err *e)
 {
-    struct field_list *list = &im->done.unrecognised;
+    struct field_list *list = &im->done.not_recognised;
 
     im->unrecognised = arena_room(im->out->arena, im->unrecognised, list->n, &im->cap_unrecognised,
                                   sizeof *im->unrecognised);

@@ -52,27 +52,23 @@ static void end_cell(const void *record, struct buf *out)
 }
 
 /* clang-format off */
+#define ROW(TYPE, key, ...) {#key, FIELD(TYPE, struct row, key), __VA_ARGS__}
 static const struct field row_fields[] = {
-    {"cloud", FIELD(TEXT, struct row, cloud), .help = "Cloud.", .heading = "location",
-     .cell = location_cell, .cut_rank = 1, .least_width = 12},
-    {"region", FIELD(TEXT, struct row, region), .help = "Region."},
-    {"instance_type", FIELD(TEXT, struct row, instance_type), .help = "Instance type.",
-     .heading = "instance type", .cut_rank = 2, .least_width = 10},
-    {"gpu", FIELD(TEXT, struct row, gpu), .help = "Accelerator; null = unknown.",
-     .heading = "GPUs", .cell = gpus_cell},
-    {"gpus", FIELD(REAL, struct row, gpus), .help = "Accelerators per instance; null = unknown."},
-    {"zones", FIELD(COUNT, struct row, zones), .help = "Zones with a history.",
-     .heading = "zones"},
-    {"records", FIELD(COUNT, struct row, records), .help = "Price records.",
-     .heading = "records"},
-    {"lives", FIELD(COUNT, struct row, lives), .heading = "lives", .cell = lives_cell,
-     .help = "Instances watched until their preemption or the end of the log."},
-    {"begin", FIELD(TEXT, struct row, begin), .help = "Time of the first record.",
-     .heading = "from", .cell = begin_cell},
-    {"end", FIELD(TEXT, struct row, end), .help = "Time up to which prices are known.",
-     .heading = "to", .cell = end_cell},
-    {"format", FIELD(TEXT, struct row, format), .help = "Format of the imported files.",
-     .heading = "format"},
+    ROW(TEXT, cloud, .heading = "location", .cell = location_cell, .cut_rank = 1,
+        .least_width = 12, .help = "Cloud."),
+    ROW(TEXT, region, .help = "Region."),
+    ROW(TEXT, instance_type, .heading = "instance type", .cut_rank = 2, .least_width = 10,
+        .help = "Instance type."),
+    ROW(TEXT, gpu, .heading = "GPUs", .cell = gpus_cell, .help = "Accelerator; null = unknown."),
+    ROW(REAL, gpus, .help = "Accelerators per instance; null = unknown."),
+    ROW(COUNT, zones, .heading = "zones", .help = "Zones with a history."),
+    ROW(COUNT, records, .heading = "records", .help = "Price records."),
+    ROW(COUNT, lives, .heading = "lives", .cell = lives_cell,
+        .help = "Instances watched until their preemption or the end of the log."),
+    ROW(TEXT, begin, .heading = "from", .cell = begin_cell, .help = "Time of the first record."),
+    ROW(TEXT, end, .heading = "to", .cell = end_cell,
+        .help = "Time up to which prices are known."),
+    ROW(TEXT, format, .heading = "format", .help = "Format of the imported files."),
 };
 /* clang-format on */
 static const struct record row_record = RECORD("market_history", struct row, row_fields);

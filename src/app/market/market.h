@@ -57,9 +57,9 @@ struct app_market_file {
     struct app_market_dropped dropped; /* what first points to */
 };
 struct app_market_imported {
-    struct app_market_rows rows;    /* of all files */
-    struct field_records files;     /* struct app_market_file */
-    struct field_list unrecognised; /* files of directories that hold no history */
+    struct app_market_rows rows;      /* of all files */
+    struct field_records files;       /* struct app_market_file */
+    struct field_list not_recognised; /* files of directories that hold no history */
     bool changed;
     uint64_t offers, records; /* of all histories, in use now */
 };

@@ -44,14 +44,14 @@ static int run_list(const struct command_args *args, struct err *e)
 {
     const struct operation *op = &catalog_list_operation;
     AUTO_JSON json_t *request = operate_request(args, op, e);
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
 
     if (!request)
         return -1;
     if (!command_has(args, "--json") && !command_has(args, "--csv") &&
         !json_object_get(request, "limit"))
         json_object_set_new(request, "limit", json_integer(LIMIT_FOR_PEOPLE));
-    return operate_call(args, door, op, request, &list_text, e);
+    return operate_call(args, terminal, op, request, &list_text, e);
 }
 
 const struct command command_catalog_list = {

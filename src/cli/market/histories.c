@@ -101,10 +101,10 @@ static void print_imported(struct operate_text *t, const void *record)
     print_counts(t->out, "\nDropped:\n", &done->rows.dropped);
     print_counts(t->out, "\nKept, but odd:\n", &done->rows.notes);
     print_first_dropped(t, done);
-    for (size_t i = 0; i < done->unrecognised.n && i < FILES_SHOWN_MAX; i++) {
+    for (size_t i = 0; i < done->not_recognised.n && i < FILES_SHOWN_MAX; i++) {
         fputs(i ? "" : "\nNot recognised, left out:\n", t->out);
         fputs("  ", t->out);
-        text_paragraph(t->out, done->unrecognised.items[i], 4, &t->look);
+        text_paragraph(t->out, done->not_recognised.items[i], 4, &t->look);
     }
     fprintf(t->out, "\n%s: %s offers with %s records.\n",
             done->changed ? "Histories now" : "Nothing new; histories as before",

@@ -9,43 +9,35 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Points of the frontier, the caller's to free. */
-static struct chart_point *points_of(const struct app_plan_report *r, size_t *chosen_out)
+/* The frontier in the terminal, or as SVG where svg is not NULL. */
+static void draw_frontier(const struct app_plan_report *r,
+                          FILE *out,
+                          const struct text_look *look,
+                          struct buf *svg)
 {
     const struct app_plan_pareto *plans = r->pareto.items;
-    struct chart_point *points = mem_zero(r->pareto.n, sizeof *points);
+    AUTO_MEM struct chart_point *points = mem_zero(r->pareto.n, sizeof *points);
+    AUTO_MEM char *title = mem_printf("%s: Pareto frontier of cost and time", r->pipeline);
+    struct chart_frontier frontier = {
+        .n = r->pareto.n, .points = points, .chosen = SIZE_MAX, .title = title};
 
-    *chosen_out = SIZE_MAX;
     for (size_t i = 0; i < r->pareto.n; i++) {
         const struct plan_point *point = &plans[i].point;
         points[i] = (struct chart_point){point->time_s, money_to_usd(point->cost_microusd)};
         if (point->cost_microusd == r->point.cost_microusd)
-            *chosen_out = i;
+            frontier.chosen = i;
     }
-    return points;
+    if (svg)
+        chart_frontier_svg(svg, &frontier);
+    else
+        chart_frontier_text(out, &frontier, look);
 }
 
 void cli_plan_draw_frontier(const struct app_plan_report *r,
                             FILE *out,
                             const struct text_look *look)
 {
-    struct chart_frontier frontier = {.n = r->pareto.n};
-    AUTO_MEM struct chart_point *points = points_of(r, &frontier.chosen);
-
-    frontier.points = points;
-    if (frontier.n > 0)
-        chart_frontier_text(out, &frontier, look);
-}
-
-static void frontier_svg(const struct app_plan_report *r, struct buf *svg)
-{
-    struct chart_frontier frontier = {.n = r->pareto.n};
-    AUTO_MEM struct chart_point *points = points_of(r, &frontier.chosen);
-    AUTO_MEM char *title = mem_printf("%s: Pareto frontier of cost and time", r->pipeline);
-
-    frontier.points = points;
-    frontier.title = title;
-    chart_frontier_svg(svg, &frontier);
+    draw_frontier(r, out, look, NULL);
 }
 
 static char *bar_detail(const struct app_plan_stage *s)
@@ -96,7 +88,7 @@ int cli_plan_save_svg(const struct app_plan_report *r, const char *path, struct 
 
     buf_init(&svg, CHART_SVG_MAX_BYTES);
     if (r->pareto.n > 0)
-        frontier_svg(r, &svg);
+        draw_frontier(r, NULL, NULL, &svg);
     else
         timeline_svg(r, &svg);
     return chart_save(path, &svg, e);

@@ -1,6 +1,5 @@
 /* plan: the command that plans a pipeline. */
 #include "cli/plan/plan.h"
-#include "base/json.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 
@@ -65,11 +64,8 @@ static const struct command_text check_text = {
 
 static int run(const struct command_args *args, struct err *e)
 {
-    if (!command_has(args, "--check"))
-        return operate_run(args, e);
-    AUTO_JSON json_t *request = operate_request(args, &plan_check_operation, e);
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    return request ? operate_call(args, door, &plan_check_operation, request, &check_text, e) : -1;
+    return command_has(args, "--check") ? operate_with(args, &plan_check_operation, &check_text, e)
+                                        : operate_run(args, e);
 }
 
 static const struct command_option options[] = {
