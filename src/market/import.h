@@ -33,7 +33,7 @@ enum market_note {
     MARKET_NOTE_GAP,     /* more than two days since the record before, where one a day is usual */
     MARKET_NOTE_WITHDRAWN, /* not for sale from then on */
     MARKET_NOTE_SPIKE,     /* at least three times the price on both sides of it */
-    MARKET_NOTE_GPU,       /* of an instance type whose accelerators nobody knows */
+    MARKET_NOTE_GPU,       /* of an instance type whose accelerators are not known */
     MARKET_NOTE_FAILED,    /* a machine that could not be started */
     MARKET_NOTE_CUT,       /* a life that ends with the log, not with a preemption */
     MARKET_N_NOTES

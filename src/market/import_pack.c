@@ -260,8 +260,6 @@ static void put_offer(struct pack *p, uint32_t id)
     struct import_row *rows = p->rows + p->first_row[id];
     size_t n = p->first_row[id + 1] - p->first_row[id];
     size_t points = p->n_points, prices = p->n_prices, lives = p->n_lives;
-    const char *gpu;
-    double gpus;
 
     sort_rows(rows, n);
     n = drop_repeats(im, rows, n);
@@ -272,20 +270,21 @@ static void put_offer(struct pack *p, uint32_t id)
     put_lives(p, p->spells + p->first_spell[id], p->first_spell[id + 1] - p->first_spell[id]);
     if (p->n_points == points && p->n_lives == lives)
         return;
-    import_gpu(im->catalog, text_of(im, o->cloud), text_of(im, o->instance_type), &gpu, &gpus);
-    if (!*gpu && n)
+    struct import_gpu gpu =
+        import_gpu(im->catalog, text_of(im, o->cloud), text_of(im, o->instance_type));
+    if (!*gpu.name && n)
         im->reports[rows[n - 1].file].notes[MARKET_NOTE_GPU] += n;
     p->offers[p->n_offers++] = (struct market_stored_offer){
         .cloud = put_text(p, text_of(im, o->cloud)),
         .region = put_text(p, text_of(im, o->region)),
         .zone = put_text(p, text_of(im, o->zone)),
         .instance_type = put_text(p, text_of(im, o->instance_type)),
-        .gpu = put_text(p, gpu),
+        .gpu = put_text(p, gpu.name),
         .feed = o->feed,
         .n_points = (uint32_t)(p->n_points - points),
         .n_on_demand = (uint32_t)(p->n_prices - prices),
         .n_spells = (uint32_t)(p->n_lives - lives),
-        .gpus = gpus,
+        .gpus = gpu.count,
         .begin_s = p->n_points > points ? p->points[points].at_s : 0,
         .end_s = p->n_points > points ? p->points[p->n_points - 1].at_s : 0,
     };

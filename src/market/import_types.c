@@ -97,38 +97,26 @@ static const char *azure_name(const char *type, char out[static 64])
     return out;
 }
 
-void import_gpu(const struct catalog *catalog,
-                const char *cloud,
-                const char *instance_type,
-                const char **gpu_out,
-                double *gpus_out)
+struct import_gpu import_gpu(const struct catalog *catalog, const char *cloud, const char *type)
 {
     const char *end;
     char azure[64];
+    double count;
 
-    *gpu_out = "";
-    *gpus_out = 0;
     /* What import_type_of_gpu wrote. */
-    if (number_prefix(instance_type, &end, gpus_out) && *gpus_out >= 1 && *end == 'x' && end[1]) {
-        *gpu_out = end + 1;
-        return;
-    }
-    *gpus_out = 0;
+    if (number_prefix(type, &end, &count) && count >= 1 && *end == 'x' && end[1])
+        return (struct import_gpu){end + 1, count};
     for (size_t i = 0; i < N_KNOWN_TYPES; i++) {
         const struct known_type *t = &known_types[i];
-        if (strcmp(t->cloud, cloud) == 0 && strcmp(t->name, instance_type) == 0) {
-            *gpu_out = t->gpu;
-            *gpus_out = t->gpus;
-            return;
-        }
+        if (strcmp(t->cloud, cloud) == 0 && strcmp(t->name, type) == 0)
+            return (struct import_gpu){t->gpu, t->gpus};
     }
-    const struct catalog_kind *k = catalog ? find_kind(catalog, cloud, instance_type) : NULL;
+    const struct catalog_kind *k = catalog ? find_kind(catalog, cloud, type) : NULL;
     if (!k && catalog && strcmp(cloud, "azure") == 0)
-        k = find_kind(catalog, cloud, azure_name(instance_type, azure));
+        k = find_kind(catalog, cloud, azure_name(type, azure));
     if (!k || !(k->accelerator_count > 0))
-        return;
-    *gpu_out = catalog_text(catalog, k->accelerator);
-    *gpus_out = k->accelerator_count;
+        return (struct import_gpu){"", 0};
+    return (struct import_gpu){catalog_text(catalog, k->accelerator), k->accelerator_count};
 }
 
 const char *import_type_of_gpu(const char *cloud, const char *gpu, double gpus, char out[static 64])

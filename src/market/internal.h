@@ -18,7 +18,7 @@ struct csv;
 #define MARKET_OFFERS_MAX ((size_t)1 << 20)
 #define MARKET_TEXT_MAX_BYTES ((size_t)64 << 20)
 #define MARKET_NAME_MAX_BYTES 128
-/* Ten times the dearest machine; eleven years of it are below MONEY_MAX_USD. */
+/* Ten times the most expensive instance; eleven years of it are below MONEY_MAX_USD. */
 #define MARKET_PRICE_MAX_USD 1e4
 #define DAY_S 86400.0
 
@@ -102,12 +102,12 @@ bool import_us_date(const char *text, double *out_s);
  * names no zone of that cloud. */
 bool import_region_of_zone(const char *cloud, const char *zone, char out[static 64]);
 
-/* The accelerator of a machine, "" and 0 when nobody knows. Borrowed from tables. */
-void import_gpu(const struct catalog *catalog,
-                const char *cloud,
-                const char *instance_type,
-                const char **gpu_out,
-                double *gpus_out);
+/* The accelerator of a machine, "" and 0 when unknown. Borrowed from tables. */
+struct import_gpu {
+    const char *name;
+    double count;
+};
+struct import_gpu import_gpu(const struct catalog *catalog, const char *cloud, const char *type);
 /* The type with these accelerators that a cloud's histories call by name: "p3.16xlarge"; else
  * "8xV100", written into out. */
 const char *import_type_of_gpu(const char *cloud,

@@ -115,7 +115,7 @@ static double work_at(const struct market_offline *o, const struct node *n, doub
     return n->work + market_stay_work(&s, now_s);
 }
 
-/* When the machine of now was rented and works: a lease that ends by itself is renewed. */
+/* When the present instance was launched and works: a lease that ends by itself is renewed. */
 struct tenure {
     double begin_s, ready_s;
 };
@@ -133,8 +133,8 @@ static struct tenure tenure_at(const struct market_offline *o, const struct node
                            begin_s + f->job->switching.restart_s + f->job->switching.write_s};
 }
 
-/* Whether a is not worse than b from now on, both at the same place of the search: no dearer, no
- * less done (be it left at once or once both work), and its lease no older. */
+/* Whether a is not worse than b from now on, both at the same place of the search: no more
+ * expensive, no less done (be it left at once or once both work), and its lease no older. */
 static bool as_good(const struct market_offline *o,
                     const struct node *a,
                     const struct node *b,

@@ -32,9 +32,9 @@ struct market_offline_question {
     const struct market_reduced *reduced; /* of the job; NULL = made for this question alone */
     size_t start;                         /* event */
     double work, deadline_s;
-    double upper_usd; /* what somebody needed; INFINITY = nobody is known to have finished */
-    size_t effort;    /* how much may be looked at, in leases; 0 = MARKET_EFFORT */
-    double gap;       /* how much dearer than the optimum an answer may be, in parts; 0 = exact */
+    double upper_usd;       /* the cost of a known way; INFINITY = no way is known */
+    size_t effort;          /* how much may be looked at, in leases; 0 = MARKET_EFFORT */
+    double gap;             /* how far above the optimum an answer may be, in parts; 0 = exact */
     struct market_log *log; /* NULL = not kept */
 };
 

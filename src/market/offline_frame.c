@@ -73,7 +73,7 @@ static size_t rule_out_ends(struct offline_frame *f, size_t n, double worth, dou
 {
     const struct market_scene *s = f->scene;
     double usd = worth * f->q->work;
-    double works_s = s->at_s[f->q->start] + f->job->switching.restart_s; /* nobody earlier */
+    double works_s = s->at_s[f->q->start] + f->job->switching.restart_s; /* no job earlier */
     size_t last = 0;
 
     for (size_t k = 0; k < n; k++) {

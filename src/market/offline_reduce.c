@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Whether having b is never worse than having a: the same place and speed, never dearer, to be had
- * whenever a is, and taken back when a is: a job that loses its machine may wait. */
+/* Whether having b is never worse than having a: the same place and speed, never more expensive, to
+ * be had whenever a is, and taken back when a is: a job that loses its machine may wait. */
 static bool dominates(const struct market_job *j, size_t b, size_t a)
 {
     const struct market_scene *s = j->scene;

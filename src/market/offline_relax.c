@@ -32,7 +32,7 @@ static enum offline_way way_of(size_t from, size_t to, bool on)
 
 /* ---- one relaxation: work is worth `worth`, and the job may end whenever it likes ---- */
 
-/* After the last step nobody is under way. */
+/* After the last step no job is under way. */
 static void relax_end(struct offline_frame *f)
 {
     double *off = f->v.off + f->n_steps * f->n_places;
@@ -246,7 +246,7 @@ uint32_t offline_act_on(const struct offline_frame *f, size_t k, size_t a)
 
     if (offline_taken_back(f, k, a))
         return offline_act_off(f, k, p);
-    /* Not for sale any more and not taken back yet: nobody is on it. */
+    /* Not for sale any more and not taken back yet: no job is on it. */
     if (stay <= go)
         return OFFLINE_STAY;
     if (f->may_pause && f->v.off[(k + 1) * f->n_places + p] <= go)
@@ -262,10 +262,10 @@ static double relaxed_work(const struct offline_frame *f)
     double work = 0;
 
     for (size_t k = 0; k < f->n_steps; k++) {
-        bool rents = a != OFFLINE_LEAVE;
-        if (rents && may_be_done(f, k) && !(f->v.on[k * f->n_offers + a] < 0))
+        bool has_one = a != OFFLINE_LEAVE;
+        if (has_one && may_be_done(f, k) && !(f->v.on[k * f->n_offers + a] < 0))
             return work;
-        bool on = rents && !offline_taken_back(f, k, a);
+        bool on = has_one && !offline_taken_back(f, k, a);
         uint32_t act = on ? offline_act_on(f, k, a) : offline_act_off(f, k, place);
         double rest_s = f->length_s[k];
         if (act == OFFLINE_LEAVE || (act == OFFLINE_STAY && !on)) {

@@ -1,5 +1,6 @@
 #include "market/paper.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "market/store.h"
 
@@ -71,6 +72,7 @@ struct paper_offer {
 };
 
 struct market_paper {
+    struct arena *arena;        /* of days, starts and sold */
     struct paper_offer *offers; /* in the order of preference */
     size_t n_offers, cap_offers;
     const char *gpus[GPUS_MAX];
@@ -200,7 +202,7 @@ static int lay_out_days(struct market_paper *p, const struct market_starts *aske
     p->first_day = days[from];
     p->n_days = (size_t)(days[n - 1] - p->first_day) + 1;
     p->n_starts = until - from;
-    p->starts = mem_zero(p->n_starts, sizeof *p->starts);
+    p->starts = arena_zero(p->arena, p->n_starts, sizeof *p->starts);
     for (size_t i = 0; i < p->n_starts; i++)
         p->starts[i] = (size_t)(days[from + i] - p->first_day);
     return 0;
@@ -210,7 +212,7 @@ static void fill_days(struct market_paper *p, struct paper_offer *o)
 {
     bool *sold = strcmp(o->machine->cloud, "aws") == 0 ? p->aws_sold : p->azure_sold;
 
-    o->days = mem_zero(p->n_days, sizeof *o->days);
+    o->days = arena_zero(p->arena, p->n_days, sizeof *o->days);
     for (size_t i = 0; i < p->n_days; i++)
         o->days[i] = (struct day){(double)NAN, (double)NAN};
     for (size_t i = 0; i < o->offer->n_points; i++) {
@@ -233,6 +235,7 @@ struct market_paper *market_paper_new(const struct market *m,
     AUTO(market_paper) struct market_paper *p = mem_zero(1, sizeof *p);
     bool daily = !has_reference(m, region);
 
+    p->arena = arena_new(SIZE_MAX);
     p->reference = gpu_index(p, MARKET_REFERENCE_GPU);
     for (size_t i = 0; i < N_MACHINES; i++)
         add_machine(p, m, &machines[i], region, daily);
@@ -240,8 +243,8 @@ struct market_paper *market_paper_new(const struct market *m,
         err_wrap(e, "aws:%s", region);
         return NULL;
     }
-    p->aws_sold = mem_zero(p->n_days, sizeof *p->aws_sold);
-    p->azure_sold = mem_zero(p->n_days, sizeof *p->azure_sold);
+    p->aws_sold = arena_zero(p->arena, p->n_days, sizeof *p->aws_sold);
+    p->azure_sold = arena_zero(p->arena, p->n_days, sizeof *p->azure_sold);
     for (size_t i = 0; i < p->n_offers; i++)
         fill_days(p, &p->offers[i]);
     return TAKE(p);
@@ -251,12 +254,8 @@ void market_paper_free(struct market_paper *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->n_offers; i++)
-        free(p->offers[i].days);
     free(p->offers);
-    free(p->starts);
-    free(p->aws_sold);
-    free(p->azure_sold);
+    arena_free(p->arena);
     free(p);
 }
 

@@ -120,7 +120,7 @@ static size_t best(const struct market_policy *p,
     double times = (by == SCORE_RATE ? 1 : by == SCORE_TOTAL ? v->work_left : 0) * (1 - 1e-12);
 
     for (size_t k = 0; k <= v->n_offers; k++) {
-        /* The job's own offer first, so that nobody moves for nothing. */
+        /* The job's own offer first, so that no job moves for nothing. */
         size_t i = k ? k - 1 : v->offer;
         if (k && times > 0 && times * v->usd_per_s[i] > lowest * v->work_per_s[i])
             continue;

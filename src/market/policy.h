@@ -16,15 +16,15 @@
 
 /* What getting going costs. Places are regions. */
 struct market_switching {
-    double restart_s; /* from renting a machine until the job works on it */
+    double restart_s; /* from launching an instance until the job works on it */
     double write_s;   /* to write a checkpoint: comes first when the job leaves a running machine */
     double move_s;    /* to carry it to another place */
     size_t n_places;
     const double *move_usd; /* [from * n_places + to], for one checkpoint; from == to counts too */
 };
 
-/* How long after renting the job works; leaves: it goes from a running machine of its own accord,
- * or went from one. */
+/* How long after the launch the job works; leaves: it goes from a running machine of its own
+ * accord, or went from one. */
 double market_start_s(const struct market_switching *sw, uint32_t from, uint32_t to, bool leaves);
 double market_move_usd(const struct market_switching *sw, uint32_t from, uint32_t to);
 
@@ -54,7 +54,7 @@ struct market_view {
 enum market_act {
     MARKET_STAY, /* where it is, be it nowhere */
     MARKET_TAKE, /* launch `offer` now and move there */
-    MARKET_PAUSE /* give the machine back; only jobs with a deadline do */
+    MARKET_PAUSE /* release the instance; only jobs with a deadline do */
 };
 struct market_action {
     enum market_act act;

@@ -191,8 +191,8 @@ struct progress {
     struct market_bill bill;
 };
 
-/* Every machine is a line of the bill: one that was rented again when its lease ended by itself is
- * another one. */
+/* Every machine is a line of the bill: one that was launched again when its lease ended by itself
+ * is another one. */
 static int64_t paid_microusd(const struct progress *t, size_t to_event, double end_s)
 {
     const struct market_scene *s = t->scene;
@@ -208,7 +208,7 @@ static int64_t paid_microusd(const struct progress *t, size_t to_event, double e
     return microusd + money_from_usd(market_scene_paid_from(s, to_event, i, end_s) - before);
 }
 
-/* Gives the machine back, or loses it; to_event: the last one not later than end_s. */
+/* Releases the instance, or loses it; to_event: the last one not later than end_s. */
 static void end_lease(struct progress *t, size_t to_event, double end_s, double work_done)
 {
     int64_t microusd = paid_microusd(t, to_event, end_s);

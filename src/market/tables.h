@@ -41,7 +41,7 @@ struct market_size {
 const struct market_size *market_tables_sizes(const struct market_tables *t, size_t *n_out);
 
 /* On-demand USD per hour of a machine: the user's figure, else the history's own, else the built-in
- * one; NaN when nobody knows. */
+ * one; NaN when unknown. */
 double market_tables_on_demand(const struct market_tables *t,
                                const struct market_offer *o,
                                double at_s);

@@ -67,13 +67,13 @@ static enum node_state solve_node(struct search *s, const struct view *v)
     return take_labels(s, run);
 }
 
-/* A reader, not settled yet, of the dearest shared transfer of the plan in s->scratch; NONE when
- * there is none. */
+/* A reader, not settled yet, of the most expensive shared transfer of the plan in s->scratch; NONE
+ * when there is none. */
 static size_t reader_to_settle(const struct search *s, const struct domain *d)
 {
     const struct plan_problem *p = s->p;
     size_t best = NONE;
-    int64_t dearest = -1;
+    int64_t most = -1;
 
     for (size_t i = 0; i < p->n_datasets; i++) {
         const struct dataset *data = &p->datasets[i];
@@ -82,8 +82,8 @@ static size_t reader_to_settle(const struct search *s, const struct domain *d)
             size_t reader = data->readers[k];
             int64_t microusd =
                 costmodel_move(p, data, from, s->scratch[reader].site->place).microusd;
-            if (d->n[reader] > 1 && microusd != NEVER && microusd > dearest) {
-                dearest = microusd;
+            if (d->n[reader] > 1 && microusd != NEVER && microusd > most) {
+                most = microusd;
                 best = reader;
             }
         }

@@ -123,7 +123,7 @@ int plan_solve(const struct plan_problem *p,
                struct err *e);
 void plan_answer_clear(struct plan_answer *answer);
 
-/* Adds what a finished plan rests on that nobody said: speeds and storage prices without a row. */
+/* Adds the guesses behind a finished plan: speeds and storage prices without a row. */
 void plan_note_guesses(const struct plan_problem *p,
                        const struct plan *plan,
                        struct guess_list *guesses);

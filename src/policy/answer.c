@@ -206,18 +206,18 @@ static double rounded_up(double x)
 void policy_answer_reason(struct policy_answer *a, const struct scope *s)
 {
     AUTO_CLEAR(buf) struct buf text;
-    bool late = isfinite(a->stretch), dear = isfinite(a->budget_needed_usd);
+    bool late = isfinite(a->stretch), expensive = isfinite(a->budget_needed_usd);
     double usd = ceil(a->budget_needed_usd * 100 - 1e-6) / 100;
 
     buf_init(&text, sizeof a->reason - 1);
     name_jobs(a, s, &text);
     if (late)
         buf_printf(&text, "; deadlines %.4g times as late", rounded_up(a->stretch));
-    if (late && dear)
+    if (late && expensive)
         buf_printf(&text, " with a budget of $%.2f", usd);
     if (late)
         buf_puts(&text, " would be enough");
-    else if (dear)
+    else if (expensive)
         buf_printf(&text, "; the smallest sufficient budget is $%.2f", usd);
     snprintf(a->reason, sizeof a->reason, "%s", buf_str(&text));
 }

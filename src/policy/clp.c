@@ -15,7 +15,7 @@ static const char library[] = "libClp.so.1";
 #define TOLERANCE (LP_TOLERANCE / 10)
 #define TOLERANCE_DEFAULT 1e-7
 /* Iterations per row after which the other method is tried; most programs take one or two. */
-#define PATIENCE 5
+#define ROW_ITERATIONS 5
 #define ITERATIONS_LEAST 1000
 #define ITERATIONS_MAX INT_MAX
 
@@ -102,7 +102,7 @@ struct way {
     enum clp_method method;
     bool presolve;
     double tolerance;
-    int patience;                 /* iterations per row; 0 = no limit */
+    int row_iterations;           /* iterations per row; 0 = no limit */
     const struct clp_basis *from; /* NULL = from scratch */
 };
 
@@ -133,8 +133,8 @@ static void run(const struct clp *c, const struct way *way)
 
 static int iterations_of(const struct lp *l, const struct way *way)
 {
-    return way->patience && l->n_rows < ITERATIONS_MAX / way->patience
-               ? ITERATIONS_LEAST + way->patience * l->n_rows
+    return way->row_iterations && l->n_rows < ITERATIONS_MAX / way->row_iterations
+               ? ITERATIONS_LEAST + way->row_iterations * l->n_rows
                : ITERATIONS_MAX;
 }
 
@@ -198,9 +198,10 @@ struct clp *clp_open(const struct lp *l,
                      struct err *e)
 {
     const struct way ways[] = {
-        {from && from->has_new_costs ? CLP_PRIMAL : CLP_DUAL, false, TOLERANCE, PATIENCE, from},
-        {CLP_DUAL, true, TOLERANCE, PATIENCE, NULL},
-        {CLP_PRIMAL, true, TOLERANCE, 4 * PATIENCE, NULL},
+        {from && from->has_new_costs ? CLP_PRIMAL : CLP_DUAL, false, TOLERANCE, ROW_ITERATIONS,
+         from},
+        {CLP_DUAL, true, TOLERANCE, ROW_ITERATIONS, NULL},
+        {CLP_PRIMAL, true, TOLERANCE, 4 * ROW_ITERATIONS, NULL},
         {CLP_DUAL, true, TOLERANCE, 0, NULL},
         {CLP_PRIMAL, true, TOLERANCE, 0, NULL},
         {CLP_DUAL, false, TOLERANCE, 0, NULL},

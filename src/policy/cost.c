@@ -40,10 +40,10 @@ static int too_late(const struct model_ask *ask,
 }
 
 /* What falls short of the budget. */
-static int too_dear(const struct model_ask *ask,
-                    double usd,
-                    struct policy_answer *out,
-                    struct err *e)
+static int over_budget(const struct model_ask *ask,
+                       double usd,
+                       struct policy_answer *out,
+                       struct err *e)
 {
     if (policy_short_within(ask, ask->grid->scope->p->budget_usd, out, e) < 0)
         return -1;
@@ -96,7 +96,7 @@ static int solve(const struct model_ask *ask,
     if (feasible <= 0)
         return feasible < 0 ? -1 : too_late(ask, &found, out, e);
     if (!policy_is_within(s->p, found.objective))
-        return too_dear(ask, found.objective, out, e);
+        return over_budget(ask, found.objective, out, e);
     take(out, ask->grid, &found);
     return is_merged(s, edges) && !s->p->goes_on ? bound_below(s, edges, &out->bound, e) : 0;
 }

@@ -6,15 +6,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What falling short costs at first, in costs of the dearest column; and how often it is raised
- * when the answer falls short although none needs to. */
+/* What falling short costs at first, in costs of the most expensive column; and how often it is
+ * raised when the answer falls short although none needs to. */
 #define PENALTY_FIRST 10
 #define PENALTY_FACTOR 1000
 #define PENALTY_TRIES 4
 
-/* The cost of all of a job's work done in its dearest way, over all jobs. What is gained by working
- * is gained by more work than is due, too. */
-static double dearest(const struct model_ask *ask)
+/* The cost of all of a job's work done in its most expensive way, over all jobs. What is gained by
+ * working is gained by more work than is due, too. */
+static double most_expensive(const struct model_ask *ask)
 {
     const struct grid *g = ask->grid;
     double most = 0;
@@ -28,7 +28,7 @@ static double dearest(const struct model_ask *ask)
 
 double elastic_price(const struct model_ask *ask)
 {
-    return PENALTY_FIRST * dearest(ask);
+    return PENALTY_FIRST * most_expensive(ask);
 }
 
 /* The question with nothing but shortfalls or the scale to pay for. */

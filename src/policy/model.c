@@ -200,7 +200,7 @@ static void add_scale_column(struct layout *y)
 }
 
 /* Columns are parts of their slot; where a job needs only a small part of it, of that: else its
- * share would be below what a solver takes for 0. Nobody does more work than there is, except where
+ * share would be below what a solver takes for 0. No job does more work than there is, except where
  * working is what is wanted. */
 static double column_unit(const struct model_ask *ask, size_t job, size_t column)
 {

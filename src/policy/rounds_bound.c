@@ -13,7 +13,7 @@
 /* Half a millisecond of work may be missing where times were rounded; a millisecond is. */
 #define ROUNDING_H (1 / ROUNDS_HOUR_MS)
 
-/* The jobs that were done; deadlines that were not kept hinder nobody. */
+/* The jobs that were done; deadlines that were missed bind no job. */
 static size_t jobs_done(const struct sim *s, struct policy_job *out)
 {
     size_t n = 0;

@@ -10,7 +10,7 @@
 
 /* ---- work ---- */
 
-/* When the job is done if nobody takes its machines, or the end of the round. */
+/* When the job is done unless its instances are preempted, or the end of the round. */
 static void set_end(const struct sim *s, struct rounds_run *run)
 {
     double speed = s->p->jobs[run->job].throughput[run->type];

@@ -85,7 +85,7 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
     AUTO_CLEAR(grid) struct grid grid;
 
     if (edge[1] == 0)
-        edge[1] = 1; /* nobody has a deadline: any time will do */
+        edge[1] = 1; /* no job has a deadline: any time will do */
     policy_answer_init(out, s, &edges);
     out->has_shares = true;
     bool nowhere = kind == POLICY_THROUGHPUT_PER_DOLLAR && policy_cannot_run(s, must, out);
