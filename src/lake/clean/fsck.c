@@ -59,14 +59,6 @@ static int each_row(struct fsck *f,
     return row == 0 ? 0 : -1;
 }
 
-static int say_gap(struct fsck *f, struct db_query *q, struct err *e)
-{
-    return fsck_problem(f, e,
-                        "%s: %lld versions, numbered %lld to %lld, the latest said to be %lld",
-                        db_text(q, 0), (long long)db_int(q, 1), (long long)db_int(q, 2),
-                        (long long)db_int(q, 3), (long long)db_int(q, 4));
-}
-
 static int say_lost_object(struct fsck *f, struct db_query *q, struct err *e)
 {
     AUTO_MEM char *ref = lake_file_ref(db_text(q, 0), db_int(q, 1));
@@ -74,51 +66,21 @@ static int say_lost_object(struct fsck *f, struct db_query *q, struct err *e)
     return fsck_problem(f, e, "%s: no record of its content", ref);
 }
 
-static int say_set_sum(struct fsck *f, struct db_query *q, struct err *e)
+/* The row has the problem in words. */
+static int say(struct fsck *f, struct db_query *q, struct err *e)
 {
-    AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
-
-    return fsck_problem(f, e, "%s: lists %lld files (%lld bytes) where %lld (%lld) were recorded",
-                        ref, (long long)db_int(q, 4), (long long)db_int(q, 5),
-                        (long long)db_int(q, 2), (long long)db_int(q, 3));
+    return fsck_problem(f, e, "%s", db_text(q, 0));
 }
 
-static int say_set_order(struct fsck *f, struct db_query *q, struct err *e)
-{
-    AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
-
-    return fsck_problem(f, e, "%s: its list of files is out of order", ref);
-}
-
-static int say_edge(struct fsck *f, struct db_query *q, struct err *e)
-{
-    return fsck_problem(f, e, "provenance: the edge from set version %lld to %lld has no such ends",
-                        (long long)db_int(q, 0), (long long)db_int(q, 1));
-}
-
-static int say_job_set(struct fsck *f, struct db_query *q, struct err *e)
-{
-    return fsck_problem(f, e, "job:%lld: its %s, set version %lld, is not there",
-                        (long long)db_int(q, 0), db_text(q, 1), (long long)db_int(q, 2));
-}
-
-static int say_job_record(struct fsck *f, struct db_query *q, struct err *e)
-{
-    return fsck_problem(f, e, "job:%lld: its command, or the log of its states, is not there",
-                        (long long)db_int(q, 0));
-}
-
-static int say_job_edge(struct fsck *f, struct db_query *q, struct err *e)
-{
-    return fsck_problem(f, e,
-                        "provenance: set version %lld is said to come from job:%lld, which did "
-                        "not make it",
-                        (long long)db_int(q, 0), (long long)db_int(q, 1));
-}
+/* Versions of a file or set, whose table has that letter, that are not numbered 1, 2, ... */
+#define GAP(letter)                                                                                \
+    "': ' || COUNT(v.id) || ' versions, numbered ' || COALESCE(MIN(v.number), 0) || ' to '"        \
+    " || COALESCE(MAX(v.number), 0) || ', the latest said to be ' || " letter ".latest"
 
 /* Jobs whose reference of that name leads to no set version of the project. */
 #define JOB_SETS(name)                                                                             \
-    "SELECT j.id, '" name "', j." name "_version FROM job j LEFT JOIN set_version s"               \
+    "SELECT 'job:' || j.id || ': its " name ", set version ' || j." name "_version"                \
+    " || ', is not there' FROM job j LEFT JOIN set_version s"                                      \
     " ON s.id = j." name "_version AND s.project = j.project"                                      \
     " WHERE j.project = $1 AND j." name "_version IS NOT NULL AND s.id IS NULL"
 
@@ -126,49 +88,58 @@ static const struct rule {
     const char *sql; /* $1 = project; gives a row for each thing that is wrong */
     int (*say)(struct fsck *f, struct db_query *q, struct err *e);
 } rules[] = {
-    {"SELECT f.path, COUNT(v.id), MIN(v.number), MAX(v.number), f.latest FROM file f"
-     " LEFT JOIN version v ON v.file = f.id WHERE f.project = $1"
-     " GROUP BY f.id, f.path, f.latest, f.latest_version"
-     " HAVING COUNT(v.id) <> f.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> f.latest"
-     " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> f.latest_version",
-     say_gap},
+    {"SELECT f.path || " GAP(
+         "f") " FROM file f"
+              " LEFT JOIN version v ON v.file = f.id WHERE f.project = $1"
+              " GROUP BY f.id, f.path, f.latest, f.latest_version"
+              " HAVING COUNT(v.id) <> f.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> f.latest"
+              " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> "
+              "f.latest_version",
+     say},
     {"SELECT f.path, v.number FROM version v JOIN file f ON f.id = v.file"
      " LEFT JOIN object o ON o.id = v.object WHERE v.project = $1 AND o.id IS NULL",
      say_lost_object},
-    {"SELECT '@' || s.name, COUNT(v.id), MIN(v.number), MAX(v.number), s.latest FROM fileset s"
-     " LEFT JOIN set_version v ON v.fileset = s.id WHERE s.project = $1"
-     " GROUP BY s.id, s.name, s.latest, s.latest_version"
-     " HAVING COUNT(v.id) <> s.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> s.latest"
-     " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> s.latest_version",
-     say_gap},
-    {"SELECT s.name, v.number, v.files, v.bytes, COALESCE(SUM(c.files), 0) AS n,"
-     " COALESCE(SUM(c.bytes), 0) AS b FROM set_version v JOIN fileset s ON s.id = v.fileset"
+    {"SELECT '@' || s.name || " GAP(
+         "s") " FROM fileset s"
+              " LEFT JOIN set_version v ON v.fileset = s.id WHERE s.project = $1"
+              " GROUP BY s.id, s.name, s.latest, s.latest_version"
+              " HAVING COUNT(v.id) <> s.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> s.latest"
+              " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> "
+              "s.latest_version",
+     say},
+    {"SELECT '@' || s.name || ':' || v.number || ': lists ' || COALESCE(SUM(c.files), 0)"
+     " || ' files (' || COALESCE(SUM(c.bytes), 0) || ' bytes) where ' || v.files || ' (' || v.bytes"
+     " || ') were recorded' FROM set_version v JOIN fileset s ON s.id = v.fileset"
      " LEFT JOIN set_part p ON p.set_version = v.id LEFT JOIN set_chunk c ON c.id = p.chunk"
      " WHERE v.project = $1 GROUP BY v.id, s.name, v.number, v.files, v.bytes"
      " HAVING COALESCE(SUM(c.files), 0) <> v.files OR COALESCE(SUM(c.bytes), 0) <> v.bytes",
-     say_set_sum},
+     say},
     /* Each chunk begins behind the one before it. */
-    {"SELECT s.name, v.number FROM set_version v JOIN fileset s ON s.id = v.fileset"
+    {"SELECT '@' || s.name || ':' || v.number || ': its list of files is out of order'"
+     " FROM set_version v JOIN fileset s ON s.id = v.fileset"
      " WHERE v.project = $1 AND EXISTS (SELECT 1 FROM set_part p JOIN set_chunk c ON c.id = p.chunk"
      " JOIN set_part q ON q.set_version = p.set_version AND q.seq = p.seq + 1"
      " JOIN set_chunk d ON d.id = q.chunk WHERE p.set_version = v.id AND c.last >= d.first)",
-     say_set_order},
+     say},
     /* What is made has a higher id than what it was made from: no cycle without such an edge. */
-    {"SELECT e.child, e.parent FROM edge e LEFT JOIN set_version c ON c.id = e.child"
+    {"SELECT 'provenance: the edge from set version ' || e.child || ' to ' || e.parent"
+     " || ' has no such ends' FROM edge e LEFT JOIN set_version c ON c.id = e.child"
      " LEFT JOIN set_version p ON p.id = e.parent WHERE (c.project = $1 OR p.project = $1)"
      " AND (c.id IS NULL OR p.id IS NULL OR c.project <> p.project OR e.child <= e.parent)",
-     say_edge},
-    {JOB_SETS("input"), say_job_set},
-    {JOB_SETS("code"), say_job_set},
-    {JOB_SETS("output"), say_job_set},
-    {"SELECT j.id FROM job j LEFT JOIN job_text t ON t.job = j.id WHERE j.project = $1"
+     say},
+    {JOB_SETS("input"), say},
+    {JOB_SETS("code"), say},
+    {JOB_SETS("output"), say},
+    {"SELECT 'job:' || j.id || ': its command, or the log of its states, is not there'"
+     " FROM job j LEFT JOIN job_text t ON t.job = j.id WHERE j.project = $1"
      " AND (t.job IS NULL OR j.state <> COALESCE((SELECT c.state FROM job_state c"
      " WHERE c.job = j.id ORDER BY c.seq DESC LIMIT 1), 0))",
-     say_job_record},
-    {"SELECT e.child, e.job FROM edge e JOIN set_version s ON s.id = e.child"
+     say},
+    {"SELECT 'provenance: set version ' || e.child || ' is said to come from job:' || e.job"
+     " || ', which did not make it' FROM edge e JOIN set_version s ON s.id = e.child"
      " LEFT JOIN job j ON j.id = e.job AND j.output_version = e.child"
      " WHERE s.project = $1 AND e.kind = 2 AND j.id IS NULL",
-     say_job_edge},
+     say},
 };
 
 static int check_held(void *context, const struct lake_entry *entry, struct err *e)

@@ -38,6 +38,11 @@ struct lake {
 /* Things that have metadata and pins; stored as numbers. */
 enum lake_item { LAKE_ITEM_FILE = 1, LAKE_ITEM_PATH = 2, LAKE_ITEM_SET = 3, LAKE_ITEM_JOB = 4 };
 
+/* ---- schema.c: the tables ---- */
+extern const struct db_migration lake_migrations[];
+/* Everybody in the project may read a job, its user may write: 0644. */
+#define LAKE_JOB_MODE_SQL "420"
+
 int64_t lake_now_ms(const struct lake *l);
 /* Opened at first use; borrowed. */
 struct store *lake_store(struct lake *l, struct err *e);

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "lake/core/internal.h"
-#include "lake/core/schema.h"
 
 #include <errno.h>
 #include <stdio.h>

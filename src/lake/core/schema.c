@@ -1,4 +1,6 @@
-#include "lake/core/schema.h"
+/* The lake's tables, as migrations of its database. lake.c and graph_table.c open databases with
+ * them. */
+#include "lake/core/internal.h"
 
 /* Ids come from db_ids. Times are epoch milliseconds. Rows of other projects are never joined: what
  * a query starts from carries the project. */

@@ -1,8 +1,7 @@
 /* Queries of metadata. Answers are ordered by kind (file, path, set, job), then by creation; with
  * --sort by value first. `find` calls it. */
 #include "lake/core/internal.h"
-#include "lake/find/find_answer.h"
-#include "lake/find/find_plan.h"
+#include "lake/find/find_scope.h"
 #include "lake/job/job.h"
 #include "lake/meta/internal.h"
 #include "lake/meta/meta.h"

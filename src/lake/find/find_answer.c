@@ -1,8 +1,9 @@
-#include "lake/find/find_answer.h"
+/* Reads the built-in keys and the metadata of one thing. find.c calls it. */
+#include "lake/find/find_scope.h"
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "lake/core/schema.h"
+#include "lake/core/internal.h"
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
 #include "lake/meta/meta_value.h"

@@ -1,4 +1,5 @@
-#include "lake/find/find_plan.h"
+/* Chooses the index that a search begins from. find.c calls it. */
+#include "lake/find/find_scope.h"
 
 #include <assert.h>
 

@@ -1,6 +1,6 @@
 #include "lake/find/find_scope.h"
 
-#include "lake/core/schema.h"
+#include "lake/core/internal.h"
 
 #include <stddef.h>
 #include <string.h>

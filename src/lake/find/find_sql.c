@@ -1,4 +1,5 @@
-#include "lake/find/find_sql.h"
+/* Writes and runs the SQL of find. find_plan.c calls it. */
+#include "lake/find/find_scope.h"
 #include "lake/meta/meta.h"
 
 #include "base/buf.h"

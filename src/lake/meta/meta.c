@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "lake/core/internal.h"
-#include "lake/core/schema.h"
 #include "lake/meta/internal.h"
 #include "lake/meta/meta_value.h"
 

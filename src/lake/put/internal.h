@@ -176,11 +176,6 @@ int target_refuse(struct target_copies *t, const char *target, struct err *e);
 /* Once the copies are recorded: removes the targets they were made of. */
 void target_drop_copied(struct target_copies *t);
 
-/* ---- spool.c ---- */
-
-/* A nameless file below TMPDIR with everything standard input gives; closing it removes it. */
-int spool_stdin(const struct source_watch *watch, struct err *e);
-
 /* ---- get.c, get_look.c, get_write.c ---- */
 
 /* A group of files is looked at or written together. */

@@ -1,4 +1,7 @@
-#include "lake/put/known_files.h"
+/* The digests, versions and objects that the database has of files to be put. put and uploads call
+ * it.
+ */
+#include "lake/put/upload.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "lake/core/internal.h"
-#include "lake/core/schema.h"
 
 #include <stdlib.h>
 #include <string.h>

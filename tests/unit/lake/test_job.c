@@ -1,5 +1,5 @@
 #include "base/arena.h"
-#include "lake/core/schema.h"
+#include "lake/core/internal.h"
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
 #include "scratch.h"
