@@ -300,9 +300,10 @@ static int read_job(struct reader *r, void *item)
 
 static int read_jobs(struct reader *r)
 {
-    AUTO_JSON json_t *names = r->names = json_object();
+    AUTO_JSON json_t *names = json_object();
     size_t n = json_array_size(json_object_get(r->root, "jobs"));
 
+    r->names = names;
     if (n <= POLICY_JOBS_MAX && n * r->p->n_types > POLICY_PAIRS_MAX)
         return err_set(r->e, ERR_USAGE, "jobs times types: %zu; the limit is %d", n * r->p->n_types,
                        POLICY_PAIRS_MAX);
@@ -329,8 +330,9 @@ static int read_group(struct reader *r, void *item)
 
 static int read_groups(struct reader *r)
 {
-    AUTO_JSON json_t *names = r->names = json_object();
+    AUTO_JSON json_t *names = json_object();
 
+    r->names = names;
     r->p->groups = read_list(r, "group_quotas", POLICY_GROUPS_MAX, sizeof *r->p->groups, read_group,
                              &r->p->n_groups);
     return r->p->groups ? 0 : -1;

@@ -72,9 +72,9 @@ static void offer_cell(const void *record, struct buf *out)
 #define USD(key, text)                                                                             \
     {#key "_usd_per_hour", FIELD(REAL, struct app_market_offer, key##_usd), .unit = "USD",         \
      .heading = #key, .digits = 4, .none = "-", .help = text " price per hour while for sale."}
-#define GPU_USD(type, key, text, ...)                                                              \
+#define GPU_USD(type, key, text, title)                                                            \
     {#key "_usd_per_gpu_hour", FIELD(REAL, type, key##_usd_per_gpu), .unit = "USD",                \
-     .digits = 4, .none = "-", .help = text " price per GPU and hour.", __VA_ARGS__}
+     .digits = 4, .none = "-", .help = text " price per GPU and hour.", .heading = title}
 #define REDUCTION .heading = "best case", .digits = 2, .suffix = " x", .none = "-"
 #define PERCENT .suffix = "%", .scale = 100, .none = "-"
 #define PER_DAY .heading = "changes/day", .digits = 2, .none = "-"
@@ -95,9 +95,9 @@ static const struct field offer_fields[] = {
     USD(min, "Lowest"),
     USD(mean, "Mean"),
     USD(max, "Highest"),
-    GPU_USD(struct app_market_offer, min, "Lowest"),
-    GPU_USD(struct app_market_offer, mean, "Mean", .heading = "per GPU"),
-    GPU_USD(struct app_market_offer, max, "Highest"),
+    GPU_USD(struct app_market_offer, min, "Lowest", NULL),
+    GPU_USD(struct app_market_offer, mean, "Mean", "per GPU"),
+    GPU_USD(struct app_market_offer, max, "Highest", NULL),
     {"on_demand_usd_per_hour", FIELD(REAL, struct app_market_offer, on_demand_usd),
      .unit = "USD", .help = "On-demand price per hour."},
     {"best_case_reduction", FIELD(REAL, struct app_market_offer, reduction), REDUCTION,
@@ -165,9 +165,9 @@ static const struct field gpu_fields[] = {
     {"gpu", FIELD(TEXT, struct app_market_gpu, gpu), .heading = "GPU", .help = "Accelerator."},
     {"offers", FIELD(COUNT, struct app_market_gpu, offers), .heading = "offers",
      .help = "Offers that were for sale."},
-    GPU_USD(struct app_market_gpu, min, "Lowest", .heading = "min"),
-    GPU_USD(struct app_market_gpu, mean, "Mean", .heading = "mean"),
-    GPU_USD(struct app_market_gpu, max, "Highest", .heading = "max"),
+    GPU_USD(struct app_market_gpu, min, "Lowest", "min"),
+    GPU_USD(struct app_market_gpu, mean, "Mean", "mean"),
+    GPU_USD(struct app_market_gpu, max, "Highest", "max"),
     {"best_case_reduction", FIELD(REAL, struct app_market_gpu, reduction), REDUCTION,
      .help = "Highest quotient of on-demand and lowest spot price of an offer."},
     {"share_at_on_demand", FIELD(REAL, struct app_market_gpu, cap_share),
