@@ -243,6 +243,13 @@ int exec_stop(
                       e);
 }
 
+int exec_renew(const struct exec_host *h, double seconds, struct err *e)
+{
+    AUTO_MEM char *text = mem_printf("%.3f", seconds > 0 ? seconds : 0);
+
+    return call_agent(h, &(struct exec_call){.verb = "renew", .words = {text}}, e);
+}
+
 int exec_claim(
     const struct exec_host *h, const char *token, double seconds, const char *label, struct err *e)
 {

@@ -76,6 +76,9 @@ enum exec_more exec_read(struct exec_stream *s, frame_visit *visit, void *contex
  * end. A job that is over is fine; one that was sent and not started yet will end at its start. */
 int exec_stop(
     const struct exec_host *h, int64_t id, double grace_s, const char *reason, struct err *e);
+/* Renews the lease of root: agents that wait there with their machine's power-off wait seconds on.
+ */
+int exec_renew(const struct exec_host *h, double seconds, struct err *e);
 
 /* root's home uses the machine from now on, for at most an hour unless it says so again; label says
  * to people who that is. ERR_NOFIT: another home does, "in use by LABEL". */

@@ -50,7 +50,8 @@ static int check(const struct jobfile *j, struct err *e)
         return err_set(e, ERR_USAGE, "memory_mb %" PRIu64 " is too much", j->memory_mb);
     if (check_range("cpus", j->cpus, CPUS_MAX, e) < 0 ||
         check_range("time_limit_s", j->time_limit_s, SECONDS_MAX, e) < 0 ||
-        check_range("grace_s", j->grace_s, SECONDS_MAX, e) < 0)
+        check_range("grace_s", j->grace_s, SECONDS_MAX, e) < 0 ||
+        check_range("lease_s", j->lease_s, SECONDS_MAX, e) < 0)
         return -1;
     return check_list(j, e);
 }
@@ -88,7 +89,9 @@ char *jobfile_text(const struct jobfile *j, struct err *e)
     add_list(&b, "secret", j->secrets, j->n_secrets);
     buf_printf(&b, "cpus %.17g\nmemory_mb %" PRIu64 "\n", j->cpus, j->memory_mb);
     buf_printf(&b, "time_limit_s %.17g\ngrace_s %.17g\n", j->time_limit_s, j->grace_s);
-    buf_printf(&b, "log_max %" PRIu64 "\n", j->log_max);
+    buf_printf(&b, "log_max %" PRIu64 "\nlease_s %.17g\n", j->log_max, j->lease_s);
+    if (j->power_off)
+        add_value(&b, "power_off", j->power_off);
     if (b.full) {
         err_set(e, ERR_USAGE, "job %" PRId64 ": command and environment are longer than %zu bytes",
                 j->id, JOBFILE_BYTES_MAX);
@@ -149,6 +152,7 @@ static const struct {
     {"time_limit_s", offsetof(struct jobfile, time_limit_s), false},
     {"grace_s", offsetof(struct jobfile, grace_s), false},
     {"log_max", offsetof(struct jobfile, log_max), true},
+    {"lease_s", offsetof(struct jobfile, lease_s), false},
 };
 
 static int read_number(struct reading *r, size_t which, const char *value, struct err *e)
@@ -191,7 +195,9 @@ static int read_word(struct reading *r, const char *word, const char *value, str
         j->env = o->env = append(o->env, &j->n_env, &r->cap_env, value);
     else if (!strcmp(word, "secret"))
         j->secrets = o->secrets = append(o->secrets, &j->n_secrets, &r->cap_secrets, value);
-    else if (strcmp(word, "lease_s") != 0) { /* which earlier versions write */
+    else if (!strcmp(word, "power_off"))
+        j->power_off = value;
+    else {
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
             if (!strcmp(word, numbers[i].word))
                 return read_number(r, i, value, e);

@@ -38,13 +38,15 @@ struct jobfile {
     size_t n_env;
     const char *const *secrets; /* names of env whose values become stars in the log */
     size_t n_secrets;
-    double cpus;         /* 0 = no limit */
-    uint64_t memory_mb;  /* 0 = no limit */
-    double time_limit_s; /* 0 = none */
-    double grace_s;      /* between SIGTERM and SIGKILL at the time limit; a file without it
-                          * means JOBFILE_GRACE_S */
-    uint64_t log_max;    /* bytes kept of the log; 0 = JOBFILE_LOG_MAX */
-    void *priv;          /* owns the strings of a file that was read */
+    double cpus;           /* 0 = no limit */
+    uint64_t memory_mb;    /* 0 = no limit */
+    double time_limit_s;   /* 0 = none */
+    double grace_s;        /* between SIGTERM and SIGKILL at the time limit; a file without it
+                            * means JOBFILE_GRACE_S */
+    uint64_t log_max;      /* bytes kept of the log; 0 = JOBFILE_LOG_MAX */
+    double lease_s;        /* > 0: how long after its end it waits to be collected before it runs */
+    const char *power_off; /* this command, by the shell; NULL = never */
+    void *priv;            /* owns the strings of a file that was read */
 };
 
 /* The text of the file; the caller frees it. ERR_USAGE when it would be too long or could not be

@@ -291,4 +291,23 @@ else
     skip "limits without control groups" "needs root and setpriv, to run as somebody else"
 fi
 
+# --- the lease
+job 14 'true' 'lease_s 1' "power_off echo off >>$scratch/off"
+job 15 "until [ -e '$scratch/go15' ]; do sleep 0.05; done" 'lease_s 1' "power_off echo off >>$scratch/off"
+"$agent" run "$jobs/15" >frames15 &
+go 14
+sleep 1.5
+check "no power-off while another job runs" test ! -e "$scratch/off"
+"$agent" renew "$jobs" 600
+touch "$scratch/go15"
+wait $!
+sleep 2
+check "nor while the lease lasts" test ! -e "$scratch/off"
+"$agent" renew "$jobs" 0.1
+check "once it lapsed, the machine powers off" within 15 test -e "$scratch/off"
+sleep 1
+is "$(<"$scratch/off")" off "once"
+job 16 'true' 'lease_s 0.1'
+go 16
+check "without a command to do it, nothing happens" test "$(word code)" = 0
 done_testing

@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "exec/agent/lease.h"
 #include "exec/jobfile.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -103,25 +103,6 @@ static int claim_open(struct claim *c, const char *root, struct err *e)
     return 0;
 }
 
-/* Whether an agent holds the lock of a job below root. */
-static bool is_working(const char *root)
-{
-    DIR *dir = opendir(root);
-    bool busy = false;
-
-    if (!dir)
-        return false;
-    for (const struct dirent *entry; !busy && (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        AUTO_MEM char *path = mem_printf("%s/%s/agent.lock", root, entry->d_name);
-        AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
-        busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
-    }
-    closedir(dir);
-    return busy;
-}
-
 /* A clock that was put back makes no claim longer than it can be. A job that runs may have outlived
  * its broker, and the claim with it. */
 static bool is_anothers(const struct claim *c)
@@ -133,7 +114,7 @@ static bool is_anothers(const struct claim *c)
     if (now_ms < c->until_ms && c->until_ms <= now_ms + (int64_t)(CLAIM_MAX_S * 1000))
         return true;
     AUTO_MEM char *root = mem_printf("%s/%s", c->parent, c->by);
-    return is_working(root);
+    return lease_has_work(root);
 }
 
 /* By what is left of it: nothing is there yet for which it was taken. */

@@ -9,6 +9,7 @@
 #include "exec/agent/jobdir.h"
 #include "exec/agent/jobfiles.h"
 #include "exec/agent/jobrecord.h"
+#include "exec/agent/lease.h"
 #include "exec/agent/supervise.h"
 #include "exec/frames.h"
 #include "exec/jobfile.h"
@@ -36,6 +37,7 @@ static const char usage[] =
     "usage: tradewind-agent run DIR                    run the job in DIR, or follow it\n"
     "       tradewind-agent follow DIR STATE LOG       tell it from these offsets on\n"
     "       tradewind-agent stop DIR SECONDS REASON    end it, by force after SECONDS\n"
+    "       tradewind-agent renew ROOT SECONDS         renew the lease of the machine\n"
     "       tradewind-agent claim ROOT TOKEN SECONDS LABEL   use the machine, if no other home "
     "does\n"
     "       tradewind-agent release ROOT TOKEN         do not any more\n"
@@ -110,6 +112,16 @@ static int read_job(const struct jobdir *d, struct jobfile *job, struct err *e)
     return jobfile_parse(text, n, job, e);
 }
 
+static char *root_of(const struct jobdir *d)
+{
+    char *root = mem_dup(d->path);
+    char *slash = strrchr(root, '/');
+
+    if (slash && slash != root)
+        *slash = 0;
+    return root;
+}
+
 /* The supervisor: a child of init, in a session of its own, without standard streams. */
 static void be_supervisor(struct jobdir *d)
 {
@@ -124,6 +136,10 @@ static void be_supervisor(struct jobdir *d)
     else
         supervise(d, &job);
     jobdir_unlock(d);
+    if (job.power_off && job.lease_s > 0) {
+        AUTO_MEM char *root = root_of(d);
+        lease_wait_and_run(root, job.lease_s, job.power_off);
+    }
 }
 
 /* Two forks: the supervisor belongs to no terminal and to no session that ends. */
@@ -206,6 +222,15 @@ static int command_stop(char **arguments, struct err *e)
         return -1;
     /* Without an agent there is no reader: the rest of the job ends now. */
     return jobdir_lock(&d) ? jobrecord_recover(&d, e) : 0;
+}
+
+static int command_renew(char **arguments, struct err *e)
+{
+    double seconds;
+
+    if (!read_seconds(arguments[1], &seconds, e) || lease_renew(arguments[0], seconds, e) < 0)
+        return fail(e);
+    return 0;
 }
 
 static int command_claim(char **arguments, struct err *e)
@@ -341,10 +366,10 @@ static const struct {
     int n_arguments;
     int (*run)(char **arguments, struct err *e); /* the exit code; -1: e says what failed */
 } commands[] = {
-    {"run", 1, command_run},       {"follow", 3, command_follow},   {"stop", 3, command_stop},
-    {"claim", 4, command_claim},   {"release", 2, command_release}, {"remove", 1, command_remove},
-    {"retire", 1, command_retire}, {"stage", 1, command_stage},     {"settle", 1, command_settle},
-    {"name", 2, command_name},     {"version", 0, command_version},
+    {"run", 1, command_run},       {"follow", 3, command_follow}, {"stop", 3, command_stop},
+    {"renew", 2, command_renew},   {"claim", 4, command_claim},   {"release", 2, command_release},
+    {"remove", 1, command_remove}, {"retire", 1, command_retire}, {"stage", 1, command_stage},
+    {"settle", 1, command_settle}, {"name", 2, command_name},     {"version", 0, command_version},
 };
 
 int main(int argc, char **argv)

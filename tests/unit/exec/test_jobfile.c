@@ -22,7 +22,9 @@ static void test_round_trip(void)
                          .memory_mb = 768,
                          .time_limit_s = 1.5,
                          .grace_s = 0,
-                         .log_max = 1 << 20};
+                         .log_max = 1 << 20,
+                         .lease_s = 600,
+                         .power_off = "sudo poweroff\n"};
     struct jobfile out;
     struct err e = {0};
     char *text = jobfile_text(&in, &e);
@@ -37,8 +39,9 @@ static void test_round_trip(void)
         same = same && !strcmp(out.env[i], env[i]);
     CHECK(same && !out.command[4], "every word as it was, and a NULL for exec");
     CHECK(out.cpus == 0.1 && out.memory_mb == 768 && out.time_limit_s == 1.5 && out.grace_s == 0 &&
-              out.log_max == 1 << 20,
+              out.log_max == 1 << 20 && out.lease_s == 600,
           "numbers to the last bit");
+    CHECK(!strcmp(out.power_off, "sudo poweroff\n"), "the command that powers off");
     jobfile_clear(&out);
     free(text);
 }
@@ -48,7 +51,8 @@ static void test_defaults(void)
     struct jobfile out;
 
     CHECK(jobfile_parse(HEAD, strlen(HEAD), &out, NULL) == 0, "id and command suffice");
-    CHECK(out.grace_s == 30 && out.cpus == 0 && out.memory_mb == 0, "grace is 30 s, no limits");
+    CHECK(out.grace_s == 30 && out.cpus == 0 && out.memory_mb == 0 && !out.power_off,
+          "grace is 30 s, no limits, no power-off");
     jobfile_clear(&out);
 }
 

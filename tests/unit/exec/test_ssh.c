@@ -213,6 +213,9 @@ static void test_stop(void)
     struct state_line end = hand_last(&t);
     CHECK(end.cause == STATE_STOPPED && strstr(end.text, reason), "the reason arrives: %s",
           end.text);
+    CHECK(exec_renew(&far, 60, &e) == 0, "the lease is renewed %s", e.text);
+    AUTO_MEM char *lease = shellf("cat \"%s/lease\"", far.root);
+    CHECK(holds(lease, "60.000"), "for so many seconds");
     hand_clear(&t);
 }
 
