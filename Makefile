@@ -99,7 +99,7 @@ $(AGENT): $(AGENT_OBJ)
 $(AGGREGATOR): $(AGGREGATOR_OBJ) $(FED_SRC:%.c=$(OUT)/%.o)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ -lmicrohttpd $(FED_LIBS)
 
-# One object in which all names but the header's are its own: nobody's program has to avoid them.
+# One object in which only the header's names are visible: programs that link with it may use all others.
 $(OUT)/sdk/c/%.o: CPPFLAGS_ALL += -include base/banned.h
 $(WORKER_LIB): $(OUT)/sdk/c/tradewind_worker.o $(FED_SRC:%.c=$(OUT)/%.o)
 	$(LD) -r -o $(@:.a=.o) $^
@@ -112,7 +112,7 @@ $(LIB): $(LIB_OBJ)
 	ar rcs $@ $^
 
 $(OUT)/src/%.o: CPPFLAGS_ALL += -include base/banned.h
-# Loops over numbers become vector instructions (nobody asks which exceptions there were); products
+# Loops over numbers become vector instructions (no code asks which exceptions there were); products
 # and sums are never fused, so that every processor gives the same bits.
 $(OUT)/src/fed/kernels.o: CFLAGS_ALL += -O3 -ffp-contract=off -fno-trapping-math
 $(OUT)/%.o: %.c VERSION
@@ -148,7 +148,7 @@ fill_lake: $(OUT)/fill_lake
 $(OUT)/fill_lake: $(OUT)/bench/fill_lake.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
-# One large rehearsal, for bench/engine.
+# One large simulation, for bench/engine.
 sim_dag: $(OUT)/sim_dag
 $(OUT)/sim_dag: $(OUT)/bench/sim_dag.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)

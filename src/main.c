@@ -25,8 +25,8 @@ static void fill_standard_descriptors(void)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* A plan allocates and frees megabytes a dozen times in as many milliseconds: memory is kept for
- * the next time instead of being given back and faulted in anew. */
+/* A plan allocates and frees megabytes a dozen times in as many milliseconds: malloc
+ * keeps freed memory instead of returning it to the system, which would fault it in again. */
 static void keep_freed_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 32 << 20);

@@ -213,7 +213,7 @@ static void judge(const struct worker *w, const struct batch *batch)
 }
 
 /* What the errors of the batch ask of one unit: `deltas` by its input, for each image; its weights
- * to the scores change at once, as nobody reads them until the next batch is judged. */
+ * to the scores change at once, since nothing reads them until the next batch is judged. */
 static void learn_output(struct trainer *t, uint32_t unit, float deltas[BATCH])
 {
     float *weights = t->model->out + (size_t)unit * CLASSES;

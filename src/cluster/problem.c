@@ -302,8 +302,8 @@ static int check_types(const struct building *b, struct err *e)
 
 /* ---- all of it ---- */
 
-/* Of servers that nobody asked for, those that leave no money for a worker are out of the question;
- * the cheapest stays, to tell of. */
+/* Drops servers that the file does not name and that leave no money for a worker; the cheapest
+ * stays, for the message. */
 static void drop_expensive_servers(const struct cluster_problem *p, struct cluster_place *at)
 {
     int64_t worker = INT64_MAX, cheapest = INT64_MAX;

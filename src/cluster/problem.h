@@ -39,7 +39,7 @@ struct cluster_problem {
 
 /* Prices and networks are the file's, else the catalog's (on demand). Rates are the file's for the
  * type, else what was measured (may be NULL), else the file's for its accelerators or vCPUs, as
- * often as it has them. ERR_USAGE with file and line for types nobody knows, ERR_NOFIT when a
+ * often as it has them. ERR_USAGE with file and line for unknown types, ERR_NOFIT when a
  * location has none of them. The catalog must outlive it. */
 struct cluster_problem *cluster_problem_new(const struct spec_cluster *spec,
                                             const struct catalog *catalog,

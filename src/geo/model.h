@@ -54,7 +54,7 @@ double geo_data_usd(const struct geo_problem *p);
 double geo_sent_bytes(const struct geo_problem *p);
 double geo_merged_bytes(const struct geo_problem *p, size_t n);
 
-/* False when it cannot be: a site has no function or store, or nobody sells a way. */
+/* False when the placement is impossible: a site has no function or store, or a link no price. */
 bool geo_evaluate(const struct geo_problem *p,
                   enum spec_geo_topology topology,
                   size_t function,

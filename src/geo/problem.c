@@ -19,7 +19,7 @@
 #define MB_PER_GB 1024.0
 /* Within a site: the rate is that of machine and store. */
 #define NEAR_RTT_S 0.001
-/* Of ways nobody has measured: half around the world, and what the planner takes. */
+/* Of links without a measurement: half around the world, and the rate that the planner takes. */
 #define GUESSED_RTT_S 0.15
 #define GUESSED_GBIT 1.0
 /* A worker that names no machine has this. */

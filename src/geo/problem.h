@@ -102,8 +102,8 @@ struct geo_problem {
 };
 
 /* Joins what the file says with the prices of the catalog and, where it has none, those of the
- * facts. ERR_USAGE (file, line) when a worker stands nowhere known or is no known machine,
- * ERR_NOFIT when nobody sells it there. */
+ * facts. ERR_USAGE (file, line) when the region or instance type of a worker is not known,
+ * ERR_NOFIT when the region does not offer the type. */
 struct geo_problem *geo_problem_new(const struct spec_geo *spec,
                                     const struct catalog *catalog,
                                     const struct geo_facts *facts,

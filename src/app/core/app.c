@@ -197,7 +197,7 @@ int app_wake_broker(struct app *app, struct err *e)
     return c ? broker_client_wake(c, e) : -1;
 }
 
-/* ---- the front door ---- */
+/* ---- the front end ---- */
 
 static void tell(void (*hear)(void *context, const char *text),
                  void *context,

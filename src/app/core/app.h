@@ -19,7 +19,7 @@ struct runs;
 enum app_role { APP_VIEWER = 1, APP_MEMBER, APP_ADMIN, APP_PLATFORM_ADMIN };
 const char *app_role_text(enum app_role role); /* "viewer" ... */
 
-/* What the front door that asks wants to hear while an operation lasts. Every member may be NULL.
+/* What the front end wants to hear while an operation lasts. Every member may be NULL.
  * An operation calls them from one thread at a time. */
 struct app_listener {
     /* One line for people: a warning about the request, not an error. */
@@ -78,7 +78,7 @@ void *app_take(struct app *app, const char *request);
 /* Tells the broker that the lake or the runs have work for it. */
 int app_wake_broker(struct app *app, struct err *e);
 
-/* ---- telling the front door ---- */
+/* ---- telling the front end ---- */
 
 void app_notice(const struct app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void app_status(const struct app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

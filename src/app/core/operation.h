@@ -1,4 +1,4 @@
-/* operation: everything that can be asked of Tradewind, one entry each. The front doors (command
+/* operation: everything that can be asked of Tradewind, one entry each. The front ends (command
  * line, HTTP, MCP) know this struct and no single operation.
  *
  * An operation decodes its request from JSON, does its work without argv, stdout or FILE, and hands

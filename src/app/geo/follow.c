@@ -57,7 +57,7 @@ static void note_bad(struct watch *w,
                      const struct err *why)
 {
     if (w->bad_lines++ == 0)
-        log_warn("geo", "%s, job %" PRId64 ": a line that is no event: %s", stage, t->job,
+        log_warn("geo", "%s, job %" PRId64 ": a line that is not an event: %s", stage, t->job,
                  why->text);
 }
 
@@ -267,7 +267,7 @@ int app_geo_run_follow(struct app *app, struct app_geo_run *g, struct answer *ou
     set_tellers(&w);
     int result = app_run_wait(app, w.id, look, &w, &g->ended, e);
     if (w.bad_lines > 1)
-        log_warn("geo", "%u lines of workers and functions were no events", w.bad_lines);
+        log_warn("geo", "%u lines of workers and functions were not events", w.bad_lines);
     for (size_t i = 0; i < g->n_parties; i++)
         if (w.tails[i].fd >= 0)
             close(w.tails[i].fd);

@@ -76,7 +76,7 @@ static int check_repository(const struct app_run_draft *c,
 
     buf_init(&out, 4096);
     if (stage->workdir_ref && stage->workdir_ref[0] == '-')
-        return err_set(e, ERR_USAGE, "%s:%zu: stage %s: workdir: \"%.60s\" is no ref of git",
+        return err_set(e, ERR_USAGE, "%s:%zu: stage %s: workdir: \"%.60s\" is not a ref of git",
                        c->plan->spec->file, stage->line, stage->name, stage->workdir_ref);
     int ran = program_run(&run, e);
     if (ran != 0)

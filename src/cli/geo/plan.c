@@ -283,8 +283,8 @@ static int run_plan(const struct command_args *args, struct err *e)
         return err_set(e, ERR_USAGE, "--paper plans the paper's own trainings: leave out %.60s",
                        args->operands[0]);
     AUTO_JSON json_t *request = operate_request(args, op, e);
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    return request ? operate_call(args, door, op, request, &paper_text, e) : -1;
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    return request ? operate_call(args, terminal, op, request, &paper_text, e) : -1;
 }
 
 static const struct command_option options[] = {
