@@ -154,6 +154,7 @@ static bool stop_run(void *context)
     if (seen <= c->stops || !c->run)
         return false;
     c->stops = seen;
+    c->drawn = 0; /* the message comes below */
     operate_terminal_quiet(c->terminal);
     if (!c->json)
         fprintf(stderr,

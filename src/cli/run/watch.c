@@ -16,11 +16,6 @@
 
 #define LINE_COLUMNS 4000
 
-/* What is drawn on the terminal, to be drawn over. */
-struct drawing {
-    size_t lines;
-};
-
 /* ---- one stage ---- */
 
 static void put_times(FILE *out, const struct app_run_progress *p)
@@ -64,17 +59,17 @@ static void put_stage(FILE *out, const struct app_run_progress *p)
 /* ---- a terminal, drawn over ---- */
 
 /* Cuts the line to the width of the terminal: a wrapped line would move the cursor. */
-static void draw_line(struct drawing *d, const char *text, size_t columns)
+static void draw_line(struct cli_run *c, const char *text, size_t columns)
 {
     AUTO_CLEAR(buf) struct buf cut;
 
     buf_init(&cut, 4 * columns + 16);
     text_put(&cut, text, columns, text_look_for(stderr).utf8);
     fprintf(stderr, "\033[2K%s\n", buf_str(&cut));
-    d->lines++;
+    c->drawn++;
 }
 
-static void draw_stage(struct drawing *d, const struct app_run_progress *p, size_t columns)
+static void draw_stage(struct cli_run *c, const struct app_run_progress *p, size_t columns)
 {
     AUTO_MEM char *text = NULL;
     size_t len;
@@ -84,26 +79,26 @@ static void draw_stage(struct drawing *d, const struct app_run_progress *p, size
         return;
     put_stage(out, p);
     fclose(out);
-    draw_line(d, text, columns);
+    draw_line(c, text, columns);
 }
 
 /* The usage of each node of a training cluster, as far as the terminal has lines:
  * "    1 worker  0.90 CPU  12 MB  3.10 Mbit/s in  3.00 out". */
-static void draw_nodes(struct drawing *d,
+static void draw_nodes(struct cli_run *c,
                        const struct app_run_event *x,
                        size_t most,
                        size_t columns)
 {
     const struct app_run_usage *nodes = x->nodes.items;
 
-    for (size_t i = 0; i < x->nodes.n && d->lines < most; i++) {
+    for (size_t i = 0; i < x->nodes.n && c->drawn < most; i++) {
         const struct app_run_usage *p = &nodes[i];
         AUTO_MEM char *gpu =
             isnan(p->gpu_percent) ? mem_dup("") : mem_printf("  %.0f %% GPU", p->gpu_percent);
         AUTO_MEM char *text = mem_printf(
             "    %3" PRId64 " %s  %5.2f CPU  %6.0f MB  %8.2f Mbit/s in  %8.2f out%s", p->rank,
             p->role, p->cpus, p->memory_mb, p->received_mbps, p->sent_mbps, gpu);
-        draw_line(d, text, columns);
+        draw_line(c, text, columns);
     }
 }
 
@@ -118,7 +113,7 @@ static size_t first_shown(const struct app_run_event *x, size_t shown)
     return first;
 }
 
-static void draw(struct drawing *d, const struct app_run_event *x)
+static void draw(struct cli_run *c, const struct app_run_event *x)
 {
     const struct app_run_progress *stages = x->stages.items;
     struct winsize size = {0};
@@ -128,15 +123,15 @@ static void draw(struct drawing *d, const struct app_run_event *x)
     size_t n = x->stages.n, shown = n <= most ? n : most - 1;
     size_t first = first_shown(x, shown);
 
-    if (d->lines)
-        fprintf(stderr, "\033[%zuA", d->lines < most ? d->lines : most);
-    d->lines = 0;
+    if (c->drawn)
+        fprintf(stderr, "\033[%zuA", c->drawn < most ? c->drawn : most);
+    c->drawn = 0;
     for (size_t i = first; i < first + shown; i++)
-        draw_stage(d, &stages[i], columns);
-    draw_nodes(d, x, most, columns);
+        draw_stage(c, &stages[i], columns);
+    draw_nodes(c, x, most, columns);
     if (shown < n) {
         AUTO_MEM char *rest = mem_printf("  and %zu more", n - shown);
-        draw_line(d, rest, columns);
+        draw_line(c, rest, columns);
     }
     fprintf(stderr, "\033[J"); /* clears lines below, left by a larger terminal */
 }
@@ -144,12 +139,12 @@ static void draw(struct drawing *d, const struct app_run_event *x)
 /* ---- events ---- */
 
 /* Lines of nodes are printed above what is drawn. */
-static void print_log(struct drawing *d, const struct app_run_event *x, FILE *out)
+static void print_log(struct cli_run *c, const struct app_run_event *x, FILE *out)
 {
-    if (d->lines && isatty(STDOUT_FILENO)) {
-        fprintf(stderr, "\033[%zuA\033[J", d->lines);
+    if (c->drawn && isatty(STDOUT_FILENO)) {
+        fprintf(stderr, "\033[%zuA\033[J", c->drawn);
         fflush(stderr);
-        d->lines = 0;
+        c->drawn = 0;
     }
     fprintf(out, "[%" PRId64 " %s] ", x->rank, x->role);
     text_print(out, x->text, LINE_COLUMNS);
@@ -170,12 +165,12 @@ static void print_change(const struct app_run_progress *p, FILE *out)
 static void print_event(struct operate_text *t, const void *record)
 {
     const struct app_run_event *x = record;
-    struct drawing *d = t->state;
+    struct cli_run *c = t->state;
 
     if (x->stages.n)
-        draw(d, x);
+        draw(c, x);
     else if (x->text)
-        print_log(d, x, t->out);
+        print_log(c, x, t->out);
     else if (!isatty(STDERR_FILENO))
         print_change(&x->change, t->out);
 }
@@ -187,12 +182,10 @@ static int exit_code(const void *head)
 
 int cli_run_follow(struct cli_run *c, int64_t run, struct err *e)
 {
-    static const struct command_text text = {.item = print_event,
-                                             .head = cli_run_print,
-                                             .exit_code = exit_code,
-                                             .state_size = sizeof(struct drawing)};
+    static const struct command_text text = {
+        .item = print_event, .head = cli_run_print, .exit_code = exit_code};
     bool draws = !c->json && isatty(STDERR_FILENO);
     AUTO_JSON json_t *request = json_pack("{s:I, s:b}", "run", (json_int_t)run, "progress", draws);
 
-    return operate_call(c->args, c->terminal, &run_follow_operation, request, &text, e);
+    return operate_call_with(c->args, c->terminal, &run_follow_operation, request, &text, c, e);
 }
