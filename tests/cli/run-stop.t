@@ -109,4 +109,26 @@ print(len(lines), max(map(len, lines)) <= 40, lines[-1])
 EOF
 )" "5 True   and 4 more" "lines are cut to its width, and as many as it has"
 
+# --- Ctrl-C on a terminal: progress is drawn below the message, not over it
+printf 'name: terminal\nrun: "touch %s/began; sleep 600"\n' "$scratch" >terminal.yaml
+is "$(python3 - "$TRADEWIND" "$scratch/began" <<'EOF'
+import os, pty, select, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], ["tradewind", "run", "terminal.yaml", "--yes"])
+text, stopped = b"", False
+try:
+    while True:
+        if select.select([terminal], [], [], 0.05)[0]:
+            text += os.read(terminal, 65536)
+        if not stopped and os.path.exists(sys.argv[2]):
+            stopped = True
+            os.write(terminal, b"\x03")
+except OSError:  # the end, as a terminal has it
+    pass
+message, _, below = text.decode().replace("\r", "").rpartition("Ctrl-C again: at once.\n")
+print("\nStopping;" in message, below.startswith("\x1b[2K"), os.WEXITSTATUS(os.waitpid(pid, 0)[1]))
+EOF
+)" "True True 130" "the message stays, and the run is stopped"
+
 done_testing
