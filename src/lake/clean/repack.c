@@ -46,11 +46,11 @@ struct move {
 static int begin_session(struct move *m, struct err *e)
 {
     struct lake *l = m->l;
+    const struct session_put put = {l->user, "gc", "{}"};
 
     if (db_begin(l->db, e) < 0)
         return -1;
-    return db_end(l->db, session_row_new(l, l->user, "gc", "{}", SESSION_LASTS_MS, &m->session, e),
-                  e);
+    return db_end(l->db, session_row_new(l, &put, SESSION_LASTS_MS, &m->session, e), e);
 }
 
 static void read_row(struct move *m, struct db_query *q, const char *blob)

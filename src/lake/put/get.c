@@ -18,7 +18,7 @@ static void get_clear(struct get *g)
     free(g->entries);
     free(g->paths);
     tree_clear(&g->tree);
-    pthread_mutex_destroy(&g->lock);
+    pthread_mutex_destroy(&g->progress.lock);
 }
 
 void get_names_add(struct get_names *names, const char *name)
@@ -33,19 +33,6 @@ void get_names_add(struct get_names *names, const char *name)
 const char *get_path(const struct get *g, size_t i)
 {
     return g->paths + g->entries[i].path;
-}
-
-bool get_tell(struct get *g, uint64_t more_files, uint64_t more_bytes)
-{
-    pthread_mutex_lock(&g->lock);
-    g->files_done += more_files;
-    g->bytes_done += more_bytes;
-    if (!g->stopped && g->o->progress.tell)
-        g->stopped = !g->o->progress.tell(g->o->progress.context, g->files_done, g->bytes_done,
-                                          g->all_files, g->all_bytes);
-    bool go_on = !g->stopped;
-    pthread_mutex_unlock(&g->lock);
-    return go_on;
 }
 
 int get_hash(int fd, const char *name, struct sha256_digest *out, struct err *e)
@@ -192,7 +179,8 @@ int lake_get(struct lake *l,
     AUTO_CLEAR(get) struct get g = {.l = l, .o = options, .summary = summary, .tree = {.root = -1}};
 
     *summary = (struct lake_get_summary){0};
-    pthread_mutex_init(&g.lock, NULL);
+    pthread_mutex_init(&g.progress.lock, NULL);
+    g.progress.to = options->progress;
     if (!*options->directory)
         return err_set(e, ERR_USAGE, "the directory to write below has no name; . is this one");
     if (collect(&g, e) < 0 || merge(&g, e) < 0 || check_nesting(&g, e) < 0)

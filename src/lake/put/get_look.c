@@ -58,7 +58,7 @@ static int end_group(struct look *look, struct err *e)
     }
     look->n = 0;
     tree_forget(&look->g->tree);
-    return get_tell(look->g, 0, 0) ? 0 : err_set(e, ERR_RETRY, "interrupted");
+    return put_tell(&look->g->progress, 0, 0, e);
 }
 
 static int add_candidate(struct look *look, size_t entry, int dir, const char *name, struct err *e)

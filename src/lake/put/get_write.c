@@ -55,10 +55,10 @@ static int place(struct get *g, const struct member *m, struct tree_file *f, str
 {
     if (tree_file_place(f, m->name, g->entries[m->entry].state == GET_REPLACE, e) < 0)
         return write_error(g, m->entry, e);
-    pthread_mutex_lock(&g->lock);
+    pthread_mutex_lock(&g->progress.lock);
     g->summary->files++;
     g->summary->bytes += g->entries[m->entry].size;
-    pthread_mutex_unlock(&g->lock);
+    pthread_mutex_unlock(&g->progress.lock);
     return 0;
 }
 
@@ -80,11 +80,11 @@ static int arrived(void *context, size_t i, const void *bytes, size_t n, struct 
 
 static void note_damage(struct get *g, size_t entry, const struct err *why)
 {
-    pthread_mutex_lock(&g->lock);
+    pthread_mutex_lock(&g->progress.lock);
     if (!g->damaged.n)
         g->first = *why;
     get_names_add(&g->damaged, get_path(g, entry));
-    pthread_mutex_unlock(&g->lock);
+    pthread_mutex_unlock(&g->progress.lock);
 }
 
 static int damaged(void *context, size_t i, const struct err *why, struct err *e)
@@ -162,17 +162,17 @@ static int write_group(struct group *group, struct err *e)
         return 0;
     if (read_group(group, e) < 0)
         return -1;
-    bool go_on = get_tell(g, n, group->bytes);
+    int told = put_tell(&g->progress, n, group->bytes, e);
     group_clear(group);
     tree_forget(&g->tree);
-    return go_on ? 0 : err_set(e, ERR_RETRY, "interrupted");
+    return told;
 }
 
 /* ---- large files ---- */
 
-static bool tell_bytes(void *context, uint64_t more_bytes)
+static bool tell_bytes(void *progress, uint64_t more_bytes)
 {
-    return get_tell(context, 0, more_bytes);
+    return put_tell(progress, 0, more_bytes, NULL) == 0;
 }
 
 /* Without copying: 1, or 0 when it cannot be done here. The content is verified where it lies. */
@@ -203,7 +203,7 @@ static int link_one(struct get *g, struct member *m, struct store *store, struct
     if (m->no_room)
         return -1;
     g->summary->linked++;
-    return get_tell(g, 0, g->entries[m->entry].size) ? 1 : err_set(e, ERR_RETRY, "interrupted");
+    return put_tell(&g->progress, 0, g->entries[m->entry].size, e) < 0 ? -1 : 1;
 }
 
 /* Asked of a file that is given up: a disk that is full takes no more of it. */
@@ -225,7 +225,7 @@ static int copy_one(struct get *g, struct member *m, struct store *store, struct
     m->no_room = tree_file_create(&f, &g->tree, m->dir, m->executable, e) < 0;
     if (m->no_room)
         return write_error(g, m->entry, e);
-    if (store_copy(store, g->l->area, &m->object.content, f.fd, tell_bytes, g, e) < 0) {
+    if (store_copy(store, g->l->area, &m->object.content, f.fd, tell_bytes, &g->progress, e) < 0) {
         m->no_room = e->kind == ERR_IO && !takes_more(f.fd, m->object.content.place.size);
         return m->no_room ? write_error(g, m->entry, e) : -1;
     }
@@ -242,7 +242,7 @@ static int write_large(struct get *g, struct member *m, struct err *e)
         struct err why = {0};
         int linked = g->o->link ? link_one(g, m, store, &why) : 0;
         if (linked > 0 || (linked == 0 && copy_one(g, m, store, &why) == 0))
-            return get_tell(g, 1, 0) ? 0 : err_set(e, ERR_RETRY, "interrupted");
+            return put_tell(&g->progress, 1, 0, e);
         if (m->no_room || (why.kind != ERR_IO && why.kind != ERR_NOTFOUND))
             return err_set(e, why.kind, "%s", why.text);
         m->why = why;
@@ -295,8 +295,8 @@ static void count_work(struct get *g)
             g->summary->unchanged++;
             continue;
         }
-        g->all_files++;
-        g->all_bytes += g->entries[i].size;
+        g->progress.all_files++;
+        g->progress.all_bytes += g->entries[i].size;
     }
 }
 
@@ -306,7 +306,7 @@ int get_write(struct get *g, struct err *e)
 
     group->g = g;
     count_work(g);
-    if (!g->all_files)
+    if (!g->progress.all_files)
         return 0;
     tree_clear(&g->tree);
     if (tree_open(&g->tree, g->o->directory, true, e) < 0)

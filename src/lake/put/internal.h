@@ -46,11 +46,15 @@ int session_row_pending(const struct session_row *r, struct err *e);
 /* ERR_USAGE for the session of an interrupted put: only the same put resumes it. */
 int session_row_by_hand(const struct session_row *r, struct err *e);
 
+/* What a session is begun for. */
+struct session_put {
+    const char *owner;
+    const char *text; /* the put's command line; NULL = begun by hand */
+    const char *request;
+};
 /* In a transaction, as all below. */
 int session_row_new(struct lake *l,
-                    const char *owner,
-                    const char *put,
-                    const char *request,
+                    const struct session_put *put,
                     int64_t lasts_ms,
                     int64_t *id_out,
                     struct err *e);
@@ -71,13 +75,11 @@ struct session_hold {
 };
 /* The session an interrupted run of the owner's same put left, or a new one. Commits. */
 int session_hold_take(struct lake *l,
-                      const char *owner,
-                      const char *put,
-                      const char *request,
+                      const struct session_put *put,
                       struct session_hold *out,
                       struct err *e);
 /* Whether a run of the same put has a pending session: 1, 0, -1. */
-int session_hold_left(struct lake *l, const char *owner, const char *put, struct err *e);
+int session_hold_left(struct lake *l, const struct session_put *put, struct err *e);
 void session_hold_clear(struct session_hold *h);
 
 /* ---- commit.c: the transaction that numbers the versions of a put or a session ---- */
@@ -176,6 +178,18 @@ int target_refuse(struct target_copies *t, const char *target, struct err *e);
 /* Once the copies are recorded: removes the targets they were made of. */
 void target_drop_copied(struct target_copies *t);
 
+/* ---- put.c: the progress of puts and gets ---- */
+
+struct put_progress {
+    struct lake_progress to;
+    uint64_t all_files, all_bytes;
+    pthread_mutex_t lock; /* guards what follows */
+    uint64_t files_done, bytes_done;
+    bool stopped;
+};
+/* From any thread; ERR_RETRY "interrupted" when the progress says so. */
+int put_tell(struct put_progress *p, uint64_t more_files, uint64_t more_bytes, struct err *e);
+
 /* ---- get.c, get_look.c, get_write.c ---- */
 
 /* A group of files is looked at or written together. */
@@ -208,10 +222,7 @@ struct get {
     char *paths;
     size_t paths_len, paths_cap;
     struct tree tree;
-    uint64_t all_files, all_bytes;
-    pthread_mutex_t lock; /* guards what follows, and the summary */
-    uint64_t files_done, bytes_done;
-    bool stopped;
+    struct put_progress progress; /* its lock guards what follows, and the summary */
     struct get_names damaged, gone;
     struct err first; /* the first damage, in its own words */
 };
@@ -220,8 +231,6 @@ const char *get_path(const struct get *g, size_t i);
 /* What a file version holds. *executable_out may be NULL. */
 int get_object(
     struct lake *l, int64_t version, struct object *out, bool *executable_out, struct err *e);
-/* From any thread; false = stop. */
-bool get_tell(struct get *g, uint64_t more_files, uint64_t more_bytes);
 /* The digest of what an open file holds. */
 int get_hash(int fd, const char *name, struct sha256_digest *out, struct err *e);
 

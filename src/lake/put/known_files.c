@@ -81,7 +81,7 @@ static int look_at_stamps(struct lake *l, struct source_list *list, struct err *
     char last[SOURCE_PATH_MAX] = "", room[SOURCE_PATH_MAX];
 
     for (size_t i = 0; i < list->n_files; i++) {
-        const char *path = source_real_path(list, i, room);
+        const char *path = source_path(list, i, SOURCE_REAL, room);
         if (!path)
             continue;
         /* Another source may lie before this one. */
@@ -130,7 +130,7 @@ static int look_at_paths(struct lake *l, struct source_list *list, struct err *e
 
     for (size_t n = 0; n < list->n_files; n++) {
         size_t i = source_nth(list, n);
-        const char *path = source_lake_path(list, i, room);
+        const char *path = source_path(list, i, SOURCE_LAKE, room);
         int found = walk_to(&w, path, e);
         if (found < 0 || (found && take_latest(l, &list->files[i], path, w.q, e) < 0))
             return -1;
@@ -193,7 +193,7 @@ int known_remember(struct db_rows *rows, const struct source_list *list, size_t 
 {
     const struct source_file *f = &list->files[i];
     char room[SOURCE_PATH_MAX];
-    const char *path = f->quiet ? source_real_path(list, i, room) : NULL;
+    const char *path = f->quiet ? source_path(list, i, SOURCE_REAL, room) : NULL;
 
     if (!path)
         return 0;
@@ -230,9 +230,9 @@ int known_vacant(struct lake *l, struct source_list *list, struct err *e)
 
     for (size_t n = 0; n < list->n_files; n++) {
         struct source_file *f = &list->files[source_nth(list, n)];
-        const char *path = n ? next : source_lake_path(list, source_nth(list, 0), rooms[0]);
+        const char *path = n ? next : source_path(list, source_nth(list, 0), SOURCE_LAKE, rooms[0]);
         next = n + 1 < list->n_files
-                   ? source_lake_path(list, source_nth(list, n + 1), rooms[(n + 1) % 2])
+                   ? source_path(list, source_nth(list, n + 1), SOURCE_LAKE, rooms[(n + 1) % 2])
                    : "";
         int vacant = f->version || begins_with(next, path) ? 0 : is_vacant(&w, path, e);
         if (vacant < 0)

@@ -31,6 +31,21 @@ struct put {
     char room[SOURCE_PATH_MAX];
 };
 
+/* ---- progress ---- */
+
+int put_tell(struct put_progress *p, uint64_t more_files, uint64_t more_bytes, struct err *e)
+{
+    pthread_mutex_lock(&p->lock);
+    p->files_done += more_files;
+    p->bytes_done += more_bytes;
+    if (!p->stopped && p->to.tell)
+        p->stopped =
+            !p->to.tell(p->to.context, p->files_done, p->bytes_done, p->all_files, p->all_bytes);
+    bool stopped = p->stopped;
+    pthread_mutex_unlock(&p->lock);
+    return stopped ? err_set(e, ERR_RETRY, "interrupted") : 0;
+}
+
 /* ---- the command line, by which an interrupted put is found again ---- */
 
 static void add_source(struct buf *b, const char *source)
@@ -101,7 +116,7 @@ static int visit_all(struct put *p, lake_visit_put *visit, void *context, struct
     for (size_t i = 0; visit && i < p->list->n_files; i++) {
         const struct source_file *f = &p->list->files[i];
         const struct lake_put_file file = {
-            .path = source_lake_path(p->list, i, p->room),
+            .path = source_path(p->list, i, SOURCE_LAKE, p->room),
             .number = f->number,
             .size = f->stamp.size,
             .digest = f->digest,
@@ -121,7 +136,7 @@ static void get_file(void *context, size_t i, struct commit_file *out)
     const struct source_file *f = &p->list->files[i];
 
     *out = (struct commit_file){
-        .path = source_lake_path(p->list, i, p->room),
+        .path = source_path(p->list, i, SOURCE_LAKE, p->room),
         .object = f->object,
         .size = f->stamp.size,
         .executable = f->executable,
@@ -314,10 +329,8 @@ static int put_files(struct put *p, struct err *e)
     AUTO_CLEAR(upload) struct upload u;
 
     upload_init(&u, p->l, p->list);
-    u.owner = p->owner;
-    u.put = put;
-    u.request = request;
-    u.progress = p->o->progress;
+    u.put = (struct session_put){p->owner, put, request};
+    u.progress.to = p->o->progress;
     u.verify = p->o->force;
     u.keep = p->also;
     if (forget_damaged(p, &u, e) < 0)

@@ -101,7 +101,9 @@ static int begin(struct lake *l,
                  int64_t *id_out,
                  struct err *e)
 {
-    if (forget_old(l, e) < 0 || session_row_new(l, l->user, NULL, request, lasts_ms, id_out, e) < 0)
+    const struct session_put by_hand = {l->user, NULL, request};
+
+    if (forget_old(l, e) < 0 || session_row_new(l, &by_hand, lasts_ms, id_out, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         /* What can never be finished shall not begin. */
@@ -272,7 +274,7 @@ int lake_session_put(struct lake *l,
     upload_init(&u, l, list);
     u.session = (struct session_hold){.id = id, .lock = -1};
     if (progress)
-        u.progress = *progress;
+        u.progress.to = *progress;
     return store_arrival(&u, &a, path, local_file, e);
 }
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 5
-
 /* A file of the session, as the commit needs it. */
 struct row {
     char *path;
@@ -29,8 +27,7 @@ struct finish {
     uint32_t *by_path;
     struct target_copies copies;
     /* Files that stand in the way, for people. */
-    size_t n_wrong;
-    char wrong[300];
+    struct get_names wrong;
 };
 
 static void finish_clear(struct finish *f)
@@ -46,10 +43,9 @@ static void finish_clear(struct finish *f)
 
 static void wrong(struct finish *f, const char *path, const char *what)
 {
-    size_t at = strlen(f->wrong);
+    AUTO_MEM char *shown = mem_printf("%s (%s)", path, what);
 
-    if (f->n_wrong++ < NAMED_MAX)
-        snprintf(f->wrong + at, sizeof f->wrong - at, "%s%s %s", at ? ", " : "", path, what);
+    get_names_add(&f->wrong, shown);
 }
 
 static int load(struct finish *f, struct err *e)
@@ -90,9 +86,9 @@ static int load(struct finish *f, struct err *e)
 static void check(struct finish *f, const struct row *r)
 {
     if (r->has_size && r->size != r->want_size)
-        wrong(f, r->path, "(another length than announced)");
+        wrong(f, r->path, "another length than announced");
     else if (r->has_digest && !sha256_equal(&r->digest, &r->want_digest))
-        wrong(f, r->path, "(another SHA-256 than announced)");
+        wrong(f, r->path, "another SHA-256 than announced");
 }
 
 /* Reads one target, if it is there. Large content stays where it was sent. */
@@ -104,14 +100,14 @@ static int fetch_one(struct finish *f, struct row *r, struct err *e)
     if (found < 0)
         return err_wrap(e, "%s", r->path);
     if (found == 0) {
-        wrong(f, r->path, "(has not arrived)");
+        wrong(f, r->path, "has not arrived");
         return 0;
     }
-    size_t before = f->n_wrong;
+    uint64_t before = f->wrong.n;
     r->size = c.place.size;
     r->digest = c.digest;
     check(f, r);
-    if (f->n_wrong > before)
+    if (f->wrong.n > before)
         return target_refuse(&f->copies, r->target, e) < 0 ? err_wrap(e, "%s", r->path) : 0;
     return target_keep(&f->copies, &c, (size_t)(r - f->rows));
 }
@@ -138,7 +134,7 @@ static int fetch(struct finish *f, struct err *e)
         if (r->object)
             check(f, r);
         else if (!r->target)
-            wrong(f, r->path, "(has not arrived)");
+            wrong(f, r->path, "has not arrived");
         else if (fetch_one(f, r, e) < 0)
             return -1;
     }
@@ -148,11 +144,11 @@ static int fetch(struct finish *f, struct err *e)
             return -1;
         target_drop_copied(&f->copies);
     }
-    if (!f->n_wrong)
+    if (!f->wrong.n)
         return 0;
-    return err_set(e, ERR_USAGE, "session %lld cannot be finished yet, %zu file%s: %s%s",
-                   (long long)f->id, f->n_wrong, f->n_wrong == 1 ? "" : "s", f->wrong,
-                   f->n_wrong > NAMED_MAX ? " ..." : "");
+    return err_set(e, ERR_USAGE, "session %lld cannot be finished yet, %llu file%s: %s%s",
+                   (long long)f->id, (unsigned long long)f->wrong.n, f->wrong.n == 1 ? "" : "s",
+                   f->wrong.text, f->wrong.n > GET_NAMED_MAX ? " ..." : "");
 }
 
 /* ---- the commit ---- */

@@ -135,13 +135,8 @@ int session_row_by_hand(const struct session_row *r, struct err *e)
                    (long long)r->id, r->put, (long long)r->id);
 }
 
-int session_row_new(struct lake *l,
-                    const char *owner,
-                    const char *put,
-                    const char *request,
-                    int64_t lasts_ms,
-                    int64_t *id_out,
-                    struct err *e)
+int session_row_new(
+    struct lake *l, const struct session_put *put, int64_t lasts_ms, int64_t *id_out, struct err *e)
 {
     int64_t now = lake_now_ms(l);
 
@@ -150,9 +145,9 @@ int session_row_new(struct lake *l,
     return db_run(l->db, e,
                   "INSERT INTO session (id, project, creator, create_time, expires, lasts_ms,"
                   " state, put, request) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(owner), DB_INT(now),
+                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(put->owner), DB_INT(now),
                   DB_INT(now + lasts_ms), DB_INT(lasts_ms), DB_INT(LAKE_SESSION_PENDING),
-                  DB_TEXT(put), DB_TEXT(request));
+                  DB_TEXT(put->text), DB_TEXT(put->request));
 }
 
 int session_row_renew(struct lake *l, int64_t id, struct err *e)
@@ -204,31 +199,30 @@ void session_hold_clear(struct session_hold *h)
 }
 
 /* Sessions that runs of the same put began. */
-static struct db_query *query_left(struct lake *l,
-                                   const char *owner,
-                                   const char *put,
-                                   struct err *e)
+static struct db_query *query_left(struct lake *l, const struct session_put *put, struct err *e)
 {
     return db_query(l->db, e,
                     "SELECT id FROM session WHERE project = $1 AND state = $2"
                     " AND creator = $3 AND put = $4 AND expires >= $5"
                     " ORDER BY id DESC LIMIT $6",
-                    DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING), DB_TEXT(owner), DB_TEXT(put),
-                    DB_INT(lake_now_ms(l)), DB_INT(PENDING_MAX));
+                    DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING), DB_TEXT(put->owner),
+                    DB_TEXT(put->text), DB_INT(lake_now_ms(l)), DB_INT(PENDING_MAX));
 }
 
-int session_hold_left(struct lake *l, const char *owner, const char *put, struct err *e)
+int session_hold_left(struct lake *l, const struct session_put *put, struct err *e)
 {
-    AUTO_RESET struct db_query *q = query_left(l, owner, put, e);
+    AUTO_RESET struct db_query *q = query_left(l, put, e);
 
     return db_step(q, e);
 }
 
 /* In a transaction, so that no two runs take the same one. */
-static int find_left(
-    struct lake *l, const char *owner, const char *put, struct session_hold *h, struct err *e)
+static int find_left(struct lake *l,
+                     const struct session_put *put,
+                     struct session_hold *h,
+                     struct err *e)
 {
-    AUTO_RESET struct db_query *q = query_left(l, owner, put, e);
+    AUTO_RESET struct db_query *q = query_left(l, put, e);
     int row;
 
     while ((row = db_step(q, e)) > 0) {
@@ -243,32 +237,28 @@ static int find_left(
 }
 
 static int take(struct lake *l,
-                const char *owner,
-                const char *put,
-                const char *request,
+                const struct session_put *put,
                 struct session_hold *h,
                 struct err *e)
 {
-    if (find_left(l, owner, put, h, e) < 0)
+    if (find_left(l, put, h, e) < 0)
         return -1;
     if (h->id)
         return session_row_renew(l, h->id, e);
-    if (session_row_new(l, owner, put, request, SESSION_LASTS_MS, &h->id, e) < 0)
+    if (session_row_new(l, put, SESSION_LASTS_MS, &h->id, e) < 0)
         return -1;
     (void)try_lock(h->lock, h->id);
     return 0;
 }
 
 int session_hold_take(struct lake *l,
-                      const char *owner,
-                      const char *put,
-                      const char *request,
+                      const struct session_put *put,
                       struct session_hold *out,
                       struct err *e)
 {
     struct session_hold h = {.lock = open_locks(l)};
 
-    if (db_begin(l->db, e) == 0 && db_end(l->db, take(l, owner, put, request, &h, e), e) == 0) {
+    if (db_begin(l->db, e) == 0 && db_end(l->db, take(l, put, &h, e), e) == 0) {
         *out = h;
         return 0;
     }

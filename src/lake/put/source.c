@@ -21,20 +21,13 @@
 
 /* What one operand stands for. A file's path is root + names of the directories + its own. */
 struct source_root {
-    char *local; /* as typed, without '/' at the end */
-    char *real;  /* absolute; NULL when it cannot be remembered */
-    char *lake;  /* "" for the root directory */
+    char *paths[SOURCE_REAL + 1]; /* by side, without '/' at the end; real may be NULL */
 };
 
 struct source_dir {
     uint32_t root;
     uint32_t parent; /* NO_PARENT: this is the root itself */
     uint32_t name;
-};
-
-struct scan {
-    struct source_list *list;
-    uint32_t root;
 };
 
 /* One name of a directory that is being read. */
@@ -64,11 +57,9 @@ void source_list_free(struct source_list *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->n_roots; i++) {
-        free(s->roots[i].local);
-        free(s->roots[i].real);
-        free(s->roots[i].lake);
-    }
+    for (size_t i = 0; i < s->n_roots; i++)
+        for (size_t side = 0; side <= SOURCE_REAL; side++)
+            free(s->roots[i].paths[side]);
     if (s->spool >= 0)
         close(s->spool);
     free(s->roots);
@@ -110,13 +101,6 @@ static int local_error(struct err *e, const char *what, const char *path)
 
 /* ---- paths ---- */
 
-enum which { LOCAL, REAL, LAKE };
-
-static const char *root_text(const struct source_root *r, enum which which)
-{
-    return which == LOCAL ? r->local : which == REAL ? r->real : r->lake;
-}
-
 static char *prepend(char *at, const char *start, const char *text)
 {
     size_t n = strlen(text);
@@ -132,7 +116,7 @@ static char *prepend(char *at, const char *start, const char *text)
 static char *build(const struct source_list *s,
                    uint32_t dir,
                    uint32_t name,
-                   enum which which,
+                   enum source_side side,
                    char out[static SOURCE_PATH_MAX])
 {
     char *at = out + SOURCE_PATH_MAX - 1;
@@ -147,43 +131,20 @@ static char *build(const struct source_list *s,
         if (!at)
             return NULL;
         if (d->parent == NO_PARENT)
-            return prepend(at, out, root_text(&s->roots[d->root], which));
+            return prepend(at, out, s->roots[d->root].paths[side]);
         name = d->name;
         dir = d->parent;
     }
 }
 
-static const char *built(const struct source_list *s,
-                         size_t i,
-                         enum which which,
-                         char out[static SOURCE_PATH_MAX])
+const char *source_path(const struct source_list *s,
+                        size_t i,
+                        enum source_side side,
+                        char out[static SOURCE_PATH_MAX])
 {
-    const char *path = build(s, s->files[i].dir, s->files[i].name, which, out);
+    const struct source_file *f = &s->files[i];
 
-    return path ? path : ""; /* does not happen: append_file has built it once */
-}
-
-const char *source_lake_path(const struct source_list *s,
-                             size_t i,
-                             char out[static SOURCE_PATH_MAX])
-{
-    return built(s, i, LAKE, out);
-}
-
-const char *source_local_path(const struct source_list *s,
-                              size_t i,
-                              char out[static SOURCE_PATH_MAX])
-{
-    return built(s, i, LOCAL, out);
-}
-
-const char *source_real_path(const struct source_list *s,
-                             size_t i,
-                             char out[static SOURCE_PATH_MAX])
-{
-    if (!s->roots[s->dirs[s->files[i].dir].root].real)
-        return NULL;
-    return built(s, i, REAL, out);
+    return s->roots[s->dirs[f->dir].root].paths[side] ? build(s, f->dir, f->name, side, out) : NULL;
 }
 
 size_t source_nth(const struct source_list *s, size_t n)
@@ -229,16 +190,15 @@ static bool name_is_odd(const char *local)
     return utf8_first_bad(local, len, &line) != len || strcspn(local, "\t\r\n") != len;
 }
 
-static int append_file(struct scan *scan,
+static int append_file(struct source_list *s,
                        uint32_t dir,
                        uint32_t name,
                        const char *local,
                        const struct stat *st,
                        struct err *e)
 {
-    struct source_list *s = scan->list;
     char out[SOURCE_PATH_MAX];
-    const char *lake = build(s, dir, name, LAKE, out);
+    const char *lake = build(s, dir, name, SOURCE_LAKE, out);
 
     if (!lake || lake_path_check(lake, e) < 0) {
         AUTO_MEM char *shown = source_printable(local);
@@ -278,11 +238,11 @@ static int compare_entries(const void *a, const void *b, void *names)
     return left - right;
 }
 
-static int skip(struct scan *scan, const char *local, const char *what)
+static int skip(struct source_list *s, const char *local, const char *what)
 {
     AUTO_MEM char *shown = source_printable(local);
 
-    scan->list->skipped++;
+    s->skipped++;
     log_warn("put", "left out: %s is %s", shown, what);
     return 0;
 }
@@ -297,7 +257,10 @@ static bool entry_is_dir(const char *dir, const struct dirent *d)
 }
 
 /* All names of a directory, sorted. */
-static struct entry *read_dir(struct scan *scan, const char *local, size_t *n_out, struct err *e)
+static struct entry *read_dir(struct source_list *s,
+                              const char *local,
+                              size_t *n_out,
+                              struct err *e)
 {
     AUTO_MEM struct entry *entries = NULL;
     size_t n = 0, cap = 0;
@@ -315,7 +278,7 @@ static struct entry *read_dir(struct scan *scan, const char *local, size_t *n_ou
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
         entries = mem_room(entries, n, &cap, sizeof *entries);
-        if (add_name(scan->list, d->d_name, &entries[n].name, e) < 0) {
+        if (add_name(s, d->d_name, &entries[n].name, e) < 0) {
             closedir(dir);
             return NULL;
         }
@@ -330,17 +293,20 @@ static struct entry *read_dir(struct scan *scan, const char *local, size_t *n_ou
     }
     if (!entries)
         entries = mem_zero(1, sizeof *entries);
-    qsort_r(entries, n, sizeof *entries, compare_entries, scan->list->names);
+    qsort_r(entries, n, sizeof *entries, compare_entries, s->names);
     *n_out = n;
     return TAKE(entries);
 }
 
-static int scan_dir(struct scan *scan, uint32_t dir, const char *local, struct err *e);
+static int scan_dir(struct source_list *s, uint32_t dir, const char *local, struct err *e);
 
-static int scan_entry(
-    struct scan *scan, uint32_t dir, const char *parent, const struct entry *entry, struct err *e)
+static int scan_entry(struct source_list *s,
+                      uint32_t dir,
+                      const char *parent,
+                      const struct entry *entry,
+                      struct err *e)
 {
-    AUTO_MEM char *local = mem_printf("%s/%s", parent, scan->list->names + entry->name);
+    AUTO_MEM char *local = mem_printf("%s/%s", parent, s->names + entry->name);
     struct stat st;
 
     if (strlen(local) >= PATH_MAX) {
@@ -348,29 +314,29 @@ static int scan_entry(
         return err_set(e, ERR_USAGE, "%s: the path is too long", shown);
     }
     if (entry->is_dir)
-        return scan_dir(scan, add_dir(scan->list, scan->root, dir, entry->name), local, e);
+        return scan_dir(s, add_dir(s, s->dirs[dir].root, dir, entry->name), local, e);
     if (lstat(local, &st) < 0)
         return local_error(e, "read", local);
     if (S_ISLNK(st.st_mode) && stat(local, &st) < 0)
-        return skip(scan, local, "a link that leads nowhere");
+        return skip(s, local, "a link that leads nowhere");
     if (S_ISDIR(st.st_mode))
-        return skip(scan, local, "a link to a directory");
+        return skip(s, local, "a link to a directory");
     if (!S_ISREG(st.st_mode))
-        return skip(scan, local, "not a regular file");
-    if (tree_is_leftover(scan->list->names + entry->name))
-        return skip(scan, local, "half a file that a killed get left");
-    return append_file(scan, dir, entry->name, local, &st, e);
+        return skip(s, local, "not a regular file");
+    if (tree_is_leftover(s->names + entry->name))
+        return skip(s, local, "half a file that a killed get left");
+    return append_file(s, dir, entry->name, local, &st, e);
 }
 
-static int scan_dir(struct scan *scan, uint32_t dir, const char *local, struct err *e)
+static int scan_dir(struct source_list *s, uint32_t dir, const char *local, struct err *e)
 {
     size_t n = 0;
-    AUTO_MEM struct entry *entries = read_dir(scan, local, &n, e);
+    AUTO_MEM struct entry *entries = read_dir(s, local, &n, e);
 
     if (!entries)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (scan_entry(scan, dir, local, &entries[i], e) < 0)
+        if (scan_entry(s, dir, local, &entries[i], e) < 0)
             return -1;
     return 0;
 }
@@ -451,7 +417,6 @@ static int scan_source(struct source_list *s,
                        const char *destination,
                        struct err *e)
 {
-    struct scan scan = {.list = s, .root = (uint32_t)s->n_roots};
     struct stat st;
 
     if (!*source)
@@ -460,19 +425,21 @@ static int scan_source(struct source_list *s,
         return local_error(e, "read", source);
     if (S_ISDIR(st.st_mode)) {
         AUTO_MEM char *local = without_slash(source);
-        uint32_t dir = add_root(s, (struct source_root){.local = mem_dup(local),
-                                                        .real = real_path(source),
-                                                        .lake = target_of(source, destination)});
-        return scan_dir(&scan, dir, local, e);
+        uint32_t dir =
+            add_root(s, (struct source_root){{[SOURCE_LOCAL] = mem_dup(local),
+                                              [SOURCE_REAL] = real_path(source),
+                                              [SOURCE_LAKE] = target_of(source, destination)}});
+        return scan_dir(s, dir, local, e);
     }
     if (!S_ISREG(st.st_mode)) {
         AUTO_MEM char *shown = source_printable(source);
         return err_set(e, ERR_USAGE, "%s is not a regular file; \"-\" reads standard input", shown);
     }
-    uint32_t dir = add_root(s, (struct source_root){.local = mem_dup(source),
-                                                    .real = real_file_path(source),
-                                                    .lake = target_of(source, destination)});
-    return append_file(&scan, dir, 0, source, &st, e);
+    uint32_t dir =
+        add_root(s, (struct source_root){{[SOURCE_LOCAL] = mem_dup(source),
+                                          [SOURCE_REAL] = real_file_path(source),
+                                          [SOURCE_LAKE] = target_of(source, destination)}});
+    return append_file(s, dir, 0, source, &st, e);
 }
 
 /* ---- standard input, which is read twice ---- */
@@ -538,7 +505,6 @@ static int scan_stdin(struct source_list *s,
                       const struct source_watch *watch,
                       struct err *e)
 {
-    struct scan scan = {.list = s};
     struct stat st;
 
     if (destination[strlen(destination) - 1] == '/')
@@ -553,8 +519,9 @@ static int scan_stdin(struct source_list *s,
         return file_error(e, "read", "standard input");
     AUTO_MEM char *local = mem_printf("/proc/self/fd/%d", s->spool);
     uint32_t dir =
-        add_root(s, (struct source_root){.local = mem_dup(local), .lake = mem_dup(destination)});
-    return append_file(&scan, dir, 0, local, &st, e);
+        add_root(s, (struct source_root){
+                        {[SOURCE_LOCAL] = mem_dup(local), [SOURCE_LAKE] = mem_dup(destination)}});
+    return append_file(s, dir, 0, local, &st, e);
 }
 
 /* ---- order ---- */
@@ -567,7 +534,7 @@ static int compare_paths(const void *a, const void *b, void *list)
 
     if (s->files[i].dir == s->files[j].dir)
         return strcmp(s->names + s->files[i].name, s->names + s->files[j].name);
-    int order = strcmp(source_lake_path(s, i, left), source_lake_path(s, j, right));
+    int order = strcmp(source_path(s, i, SOURCE_LAKE, left), source_path(s, j, SOURCE_LAKE, right));
     return order ? order : (i > j) - (i < j);
 }
 
@@ -590,12 +557,12 @@ static int check_twice(const struct source_list *s, struct err *e)
         size_t i = source_nth(s, n - 1), j = source_nth(s, n);
         if (s->files[i].dir == s->files[j].dir)
             continue; /* names within a directory differ */
-        const char *path = source_lake_path(s, i, left);
-        if (strcmp(path, source_lake_path(s, j, right)) != 0)
+        const char *path = source_path(s, i, SOURCE_LAKE, left);
+        if (strcmp(path, source_path(s, j, SOURCE_LAKE, right)) != 0)
             continue;
         AUTO_MEM char *lake = mem_dup(path);
-        AUTO_MEM char *one = source_printable(source_local_path(s, i, left));
-        AUTO_MEM char *other = source_printable(source_local_path(s, j, right));
+        AUTO_MEM char *one = source_printable(source_path(s, i, SOURCE_LOCAL, left));
+        AUTO_MEM char *other = source_printable(source_path(s, j, SOURCE_LOCAL, right));
         return err_set(e, ERR_USAGE, "%s and %s would both become %s", one, other, lake);
     }
     return 0;

@@ -77,17 +77,14 @@ struct source_list *source_scan(const char *const *sources,
 
 /* Index of the nth file in byte order of the lake paths. */
 size_t source_nth(const struct source_list *s, size_t n);
-/* Built at the end of out; the result points into it. */
-const char *source_lake_path(const struct source_list *s,
-                             size_t i,
-                             char out[static SOURCE_PATH_MAX]);
-const char *source_local_path(const struct source_list *s,
-                              size_t i,
-                              char out[static SOURCE_PATH_MAX]);
-/* Absolute, for remembering; NULL for what has none (standard input, names that are no UTF-8). */
-const char *source_real_path(const struct source_list *s,
-                             size_t i,
-                             char out[static SOURCE_PATH_MAX]);
+/* SOURCE_REAL is absolute, for remembering. */
+enum source_side { SOURCE_LAKE, SOURCE_LOCAL, SOURCE_REAL };
+/* The path of file i on that side, built at the end of out; the result points into out. NULL for
+ * the real path of what has none (standard input, names that are not UTF-8). */
+const char *source_path(const struct source_list *s,
+                        size_t i,
+                        enum source_side side,
+                        char out[static SOURCE_PATH_MAX]);
 /* A local name as it may be printed: what could steer a terminal becomes '?'. New string. */
 char *source_printable(const char *path);
 

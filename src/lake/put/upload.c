@@ -26,31 +26,19 @@
 
 /* ---- content that is there ---- */
 
-static void present_init(struct present *p, struct lake *l)
-{
-    *p = (struct present){.l = l, .by_id = map_new()};
-}
-
-static void present_clear(struct present *p)
-{
-    free(p->blobs);
-    map_free(p->by_id);
-    *p = (struct present){0};
-}
-
 /* Ids are given in a row: their low bits are hash enough. */
 static bool same_id(const void *blobs, uint32_t i, const void *id)
 {
-    return ((const struct present_blob *)blobs)[i].id == *(const int64_t *)id;
+    return ((const struct upload_blob *)blobs)[i].id == *(const int64_t *)id;
 }
 
 /* Where the database has it: *blob_out 0: nowhere. */
 static int look_up(
-    struct present *p, int64_t object, int64_t *blob_out, uint64_t *end_out, struct err *e)
+    struct upload *u, int64_t object, int64_t *blob_out, uint64_t *end_out, struct err *e)
 {
     AUTO_RESET struct db_query *q =
-        db_query(p->l->db, e, "SELECT blob, at + size FROM object WHERE id = $1 AND project = $2",
-                 DB_INT(object), DB_INT(p->l->project));
+        db_query(u->l->db, e, "SELECT blob, at + size FROM object WHERE id = $1 AND project = $2",
+                 DB_INT(object), DB_INT(u->l->project));
 
     *blob_out = 0;
     int row = db_step(q, e);
@@ -62,49 +50,49 @@ static int look_up(
 }
 
 /* 1: asked, 0: there is no such blob, -1 */
-static int ask_store(struct present *p, int64_t blob, uint64_t *size_out, struct err *e)
+static int ask_store(struct upload *u, int64_t blob, uint64_t *size_out, struct err *e)
 {
     char name[STORE_BLOB_NAME] = "";
     struct err why = {0};
-    struct store *store = lake_store(p->l, e);
+    struct store *store = lake_store(u->l, e);
 
     if (!store)
         return -1;
     AUTO_RESET struct db_query *q =
-        db_query(p->l->db, e, "SELECT name FROM blob WHERE id = $1", DB_INT(blob));
+        db_query(u->l->db, e, "SELECT name FROM blob WHERE id = $1", DB_INT(blob));
     int row = db_step(q, e);
     if (row > 0)
         snprintf(name, sizeof name, "%s", db_text(q, 0));
     db_reset(q); /* before the network is asked */
     if (row <= 0)
         return row;
-    if (store_size(store, p->l->area, name, size_out, &why) == 0)
+    if (store_size(store, u->l->area, name, size_out, &why) == 0)
         return 1;
     return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
 }
 
 /* 1: the blob is there and long enough, 0: it is not, -1. Nothing is read of it. */
-static int present_object(struct present *p, int64_t object, struct err *e)
+static int present_object(struct upload *u, int64_t object, struct err *e)
 {
     int64_t blob, asked = 0;
     uint64_t end = 0, size = 0;
 
     for (;;) {
-        if (look_up(p, object, &blob, &end, e) < 0)
+        if (look_up(u, object, &blob, &end, e) < 0)
             return -1;
         /* Not even gc has moved it since it was asked for. */
         if (!blob || blob == asked)
             return 0;
-        uint32_t known = map_find(p->by_id, (uint64_t)blob, same_id, p->blobs, &blob);
+        uint32_t known = map_find(u->blobs_by_id, (uint64_t)blob, same_id, u->blobs, &blob);
         if (known != MAP_NONE)
-            return end <= p->blobs[known].size;
-        int there = ask_store(p, blob, &size, e);
+            return end <= u->blobs[known].size;
+        int there = ask_store(u, blob, &size, e);
         if (there < 0)
             return -1;
         if (there > 0) {
-            p->blobs = mem_room(p->blobs, p->n, &p->cap, sizeof *p->blobs);
-            map_add(p->by_id, (uint64_t)blob, (uint32_t)p->n);
-            p->blobs[p->n++] = (struct present_blob){blob, size};
+            u->blobs = mem_room(u->blobs, u->n_blobs, &u->cap_blobs, sizeof *u->blobs);
+            map_add(u->blobs_by_id, (uint64_t)blob, (uint32_t)u->n_blobs);
+            u->blobs[u->n_blobs++] = (struct upload_blob){blob, size};
             return end <= size;
         }
         asked = blob;
@@ -115,10 +103,11 @@ static int present_object(struct present *p, int64_t object, struct err *e)
 
 void upload_init(struct upload *u, struct lake *l, struct source_list *list)
 {
-    *u = (struct upload){.l = l, .owner = l->user, .list = list, .batch.by_digest = map_new()};
-    present_init(&u->present, l);
+    *u = (struct upload){.l = l, .list = list};
+    u->blobs_by_id = map_new();
+    u->batch.by_digest = map_new();
     u->batch.began_s = time_monotonic_s();
-    pthread_mutex_init(&u->lock, NULL);
+    pthread_mutex_init(&u->progress.lock, NULL);
 }
 
 /* Forgets the batch, after the transaction. */
@@ -144,24 +133,11 @@ void upload_clear(struct upload *u)
     map_free(u->batch.by_digest);
     free(u->bytes);
     free(u->spares);
-    present_clear(&u->present);
+    free(u->blobs);
+    map_free(u->blobs_by_id);
     store_writer_free(u->writer);
     session_hold_clear(&u->session);
-    pthread_mutex_destroy(&u->lock);
-}
-
-/* From any thread; false = stop. */
-static bool tell(struct upload *u, uint64_t more_files, uint64_t more_bytes)
-{
-    pthread_mutex_lock(&u->lock);
-    u->files_done += more_files;
-    u->bytes_done += more_bytes;
-    if (!u->stopped && u->progress.tell)
-        u->stopped = !u->progress.tell(u->progress.context, u->files_done, u->bytes_done,
-                                       u->all_files, u->all_bytes);
-    bool go_on = !u->stopped;
-    pthread_mutex_unlock(&u->lock);
-    return go_on;
+    pthread_mutex_destroy(&u->progress.lock);
 }
 
 /* ---- the batch ---- */
@@ -228,8 +204,8 @@ static int list_file(struct upload *u, size_t i, struct err *e)
                   " VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (session, path)"
                   " DO UPDATE SET object = $4, executable = $5",
                   DB_INT(u->session.id), DB_INT((int64_t)u->next_seq++),
-                  DB_TEXT(source_lake_path(u->list, i, room)), DB_INT(u->list->files[i].object),
-                  DB_INT(u->list->files[i].executable));
+                  DB_TEXT(source_path(u->list, i, SOURCE_LAKE, room)),
+                  DB_INT(u->list->files[i].object), DB_INT(u->list->files[i].executable));
 }
 
 int upload_record(struct upload *u, bool keep_list, struct err *e)
@@ -306,14 +282,14 @@ static int take_session(struct upload *u, struct err *e)
 {
     if (u->session.id)
         return 0;
-    if (session_hold_take(u->l, u->owner, u->put, u->request, &u->session, e) < 0)
+    if (session_hold_take(u->l, &u->put, &u->session, e) < 0)
         return -1;
     return u->session.resumed ? read_next_seq(u, e) : 0;
 }
 
 int upload_resume(struct upload *u, struct err *e)
 {
-    int left = session_hold_left(u->l, u->owner, u->put, e);
+    int left = session_hold_left(u->l, &u->put, e);
 
     return left > 0 ? take_session(u, e) : left;
 }
@@ -359,7 +335,7 @@ static int store_slot(void *context, size_t i, struct err *e)
 
 int upload_check(struct upload *u, struct source_file *f, struct err *e)
 {
-    int there = present_object(&u->present, f->object, e);
+    int there = present_object(u, f->object, e);
 
     if (there == 0) {
         f->object = 0;
@@ -481,12 +457,14 @@ static int take_in(struct group *g, struct err *e)
         bytes += g->slots[i].n;
         files++;
     }
-    return tell(u, files, bytes) ? 0 : err_set(e, ERR_RETRY, "interrupted");
+    return put_tell(&u->progress, files, bytes, e);
 }
 
 static bool tell_bytes(void *context, uint64_t more_bytes)
 {
-    return tell(context, 0, more_bytes);
+    struct upload *u = context;
+
+    return put_tell(&u->progress, 0, more_bytes, NULL) == 0;
 }
 
 static bool is_known(void *context, const struct sha256_digest *digest)
@@ -495,7 +473,7 @@ static bool is_known(void *context, const struct sha256_digest *digest)
     int64_t id;
 
     return !u->verify && known_object(u->l, digest, &id, NULL) > 0 &&
-           present_object(&u->present, id, NULL) > 0;
+           present_object(u, id, NULL) > 0;
 }
 
 /* Packs are shared: what is spare in them stays until gc. */
@@ -550,15 +528,13 @@ static int write_large(struct upload *u, uint32_t file, int fd, const char *name
     if (store_write_large(u->writer, &source, &c, e) < 0)
         return -1;
     f->quiet = upload_quiet(&f->stamp, began_ms);
-    if (add_large(u, file, &c, e) < 0)
-        return -1;
-    return tell(u, 1, 0) ? 0 : err_set(e, ERR_RETRY, "interrupted");
+    return add_large(u, file, &c, e) < 0 ? -1 : put_tell(&u->progress, 1, 0, e);
 }
 
 static int store_large(struct upload *u, uint32_t file, struct err *e)
 {
     char room[SOURCE_PATH_MAX];
-    const char *local = source_local_path(u->list, file, room);
+    const char *local = source_path(u->list, file, SOURCE_LOCAL, room);
     AUTO_MEM char *name = source_printable(local);
 
     if (begin_storing(u, e) < 0)
@@ -601,8 +577,8 @@ static void count_work(struct upload *u)
     for (size_t i = 0; i < u->list->n_files; i++) {
         if (u->list->files[i].object || u->list->files[i].pending)
             continue;
-        u->all_files++;
-        u->all_bytes += u->list->files[i].stamp.size;
+        u->progress.all_files++;
+        u->progress.all_bytes += u->list->files[i].stamp.size;
     }
 }
 

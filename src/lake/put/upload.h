@@ -7,20 +7,6 @@
 #include "lake/put/internal.h"
 #include "lake/put/source.h"
 
-#include <pthread.h>
-
-/* Whether content in the database is still in the store: users delete blobs by hand. The store is
- * asked once per blob. */
-struct present {
-    struct lake *l;
-    struct present_blob {
-        int64_t id;
-        uint64_t size;
-    } * blobs; /* those asked for */
-    size_t n, cap;
-    struct map *by_id; /* to indices of blobs */
-};
-
 /* A file whose content is known to be stored. */
 struct upload_arrival {
     uint32_t file;
@@ -41,11 +27,18 @@ struct upload_batch {
 struct upload {
     struct lake *l;
     struct source_list *list;
-    const char *owner, *put, *request; /* of the session, should one be needed */
-    bool verify;  /* content that the lake has counts only when it can be read */
-    bool keep;    /* will be read here soon: output of a job */
-    bool replace; /* some of what the lake has is gone from the store */
-    struct present present;
+    struct session_put put; /* for the session, should one be needed */
+    bool verify;            /* content that the lake has counts only when it can be read */
+    bool keep;              /* will be read here soon: output of a job */
+    bool replace;           /* some of what the lake has is gone from the store */
+    /* The blobs that the store was asked for, once each, whether they are still there: users delete
+     * blobs by hand. */
+    struct upload_blob {
+        int64_t id;
+        uint64_t size;
+    } * blobs;
+    size_t n_blobs, cap_blobs;
+    struct map *blobs_by_id;     /* to indices of blobs */
     struct session_hold session; /* begun with the first content that must be stored */
     struct store *store;
     struct store_writer *writer;
@@ -56,10 +49,7 @@ struct upload {
     uint64_t new_bytes; /* stored */
     char *bytes;        /* room for a group of small files */
     size_t bytes_cap;
-    struct lake_progress progress;
-    pthread_mutex_t lock; /* guards what follows */
-    uint64_t files_done, bytes_done, all_files, all_bytes;
-    bool stopped;
+    struct put_progress progress;
 };
 
 void upload_init(struct upload *u, struct lake *l, struct source_list *list);

@@ -66,7 +66,7 @@ int upload_read(struct upload *u, struct upload_slot *slot, struct err *e)
 {
     struct source_file *f = &u->list->files[slot->file];
     char room[SOURCE_PATH_MAX];
-    const char *local = source_local_path(u->list, slot->file, room);
+    const char *local = source_path(u->list, slot->file, SOURCE_LOCAL, room);
     int fd = open(local, O_RDONLY | O_CLOEXEC | O_NONBLOCK), same = 0;
     int64_t began_ms = 0;
 

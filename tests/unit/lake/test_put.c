@@ -270,8 +270,7 @@ static void altered_after_scan(struct scratch *s, struct lake *l)
     local_text(s, "w/other", "OTHER!");
     AUTO_CLEAR(upload) struct upload u;
     upload_init(&u, l, list);
-    u.put = "put";
-    u.request = "{}";
+    u.put = (struct session_put){l->user, "put", "{}"};
     CHECK(list && upload_all(&u, &e) == 0, "altered after the scan: %s", e.text);
     CHECK(list->files[0].stamp.size == STORE_SMALL_MAX + 5 && u.batch.n_contents == 2,
           "a file that grew large is taken as it is now");
@@ -547,19 +546,17 @@ static void race(struct scratch *s)
 /* A session that a live process works on is not taken over. */
 static void live_session(struct scratch *s, struct lake *l)
 {
+    const struct session_put put = {l->user, "put x /y", "{}"};
     struct session_hold first = {0}, second = {0}, third = {0};
     struct err e = {0};
 
     (void)s;
-    CHECK(session_hold_take(l, l->user, "put x /y", "{}", &first, &e) == 0 && !first.resumed,
-          "begun");
-    CHECK(session_hold_take(l, l->user, "put x /y", "{}", &second, &e) == 0 && !second.resumed &&
-              second.id != first.id,
+    CHECK(session_hold_take(l, &put, &first, &e) == 0 && !first.resumed, "begun");
+    CHECK(session_hold_take(l, &put, &second, &e) == 0 && !second.resumed && second.id != first.id,
           "another run of the same put beside it has a session of its own");
     int64_t left = first.id;
     session_hold_clear(&first);
-    CHECK(session_hold_take(l, l->user, "put x /y", "{}", &third, &e) == 0 && third.resumed &&
-              third.id == left,
+    CHECK(session_hold_take(l, &put, &third, &e) == 0 && third.resumed && third.id == left,
           "one left behind is gone on with");
     CHECK(db_begin(l->db, &e) == 0 && session_row_remove(l, left, &e) == 0 &&
               session_row_renew(l, left, &e) < 0 && e.kind == ERR_USAGE &&

@@ -24,7 +24,7 @@ static char *scan(const struct scratch *s, const char *sources, const char *dest
     for (size_t i = 0; i < found->n_files; i++) {
         char room[SOURCE_PATH_MAX];
         AUTO_MEM char *before = out;
-        out = mem_printf("%s%s%s", before, i ? " " : "", source_lake_path(found, i, room));
+        out = mem_printf("%s%s%s", before, i ? " " : "", source_path(found, i, SOURCE_LAKE, room));
     }
     return out;
 }
@@ -107,10 +107,11 @@ static void links(const struct scratch *s)
           e.text);
     if (!list || list->n_files != 2)
         return;
-    CHECK(strcmp(source_lake_path(list, 0, room), "/x/file") == 0 && list->files[0].stamp.size == 1,
+    CHECK(strcmp(source_path(list, 0, SOURCE_LAKE, room), "/x/file") == 0 &&
+              list->files[0].stamp.size == 1,
           "a link counts as what it leads to");
-    CHECK(strcmp(source_lake_path(list, 1, room), "/x/run.sh") == 0 && list->files[1].executable &&
-              !list->files[0].executable,
+    CHECK(strcmp(source_path(list, 1, SOURCE_LAKE, room), "/x/run.sh") == 0 &&
+              list->files[1].executable && !list->files[0].executable,
           "the executable bit is noted");
 }
 
