@@ -1,7 +1,7 @@
 /* One large policy problem, solved once: prints CPU seconds, objective, bound and peak memory.
  * usage: policy_lp JOBS TYPES min-cost-slo|min-makespan ours|dual|primal|barrier[+presolve] */
 #include "base/auto.h"
-#include "policy/clp.h"
+#include "policy/lp.h"
 #include "policy/model.h"
 #include "policy/problems.h"
 

@@ -1,6 +1,8 @@
-#include "plan/classes.h"
-
+/* Locations that the transfer table cannot tell apart. Between any location of one class and any
+ * of another the move is the same, and so it is between any two of one class. problem.c, exact.c
+ * and presolve.c use it. */
 #include "base/mem.h"
+#include "plan/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
-#include "plan/eligible.h"
+/* The conditions on offers, for choosing them and for explaining why none is left. problem.c and
+ * explain.c use it. */
 #include "base/mem.h"
+#include "plan/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

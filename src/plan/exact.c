@@ -3,9 +3,6 @@
  * things remain for branching: tables that are too large even after that, and datasets with several
  * readers, whose transfers the relaxation charges in parts. plan.c and ties.c call it. */
 #include "base/mem.h"
-#include "plan/classes.h"
-#include "plan/labels.h"
-#include "plan/presolve.h"
 #include "plan/search.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "plan/eligible.h"
+#include "plan/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-#include "plan/incumbent.h"
+/* The best plan so far with the limits of the query, and lower bounds that prove that a part of
+ * the search contains no better plan. The exact solver and its bounds use it. */
+#include "plan/search.h"
 
 #include <math.h>
 

@@ -91,8 +91,8 @@ struct pstage {
 struct plan_problem {
     struct arena *arena;
     struct plan_world world;
-    struct name_index *names; /* eligible.h */
-    struct classes *classes;  /* classes.h: of all locations that some stage has a site at */
+    struct name_index *names;
+    struct classes *classes; /* of all locations that some stage has a site at */
     struct pstage *stages;
     size_t n_stages;
     struct dataset *datasets;
@@ -220,7 +220,7 @@ struct frontier {
     size_t n, cap;
 };
 
-/* domain.c. A copy or domain_all is the caller's to clear. */
+/* plan.c. A copy or domain_all is the caller's to clear. */
 struct domain domain_all(const struct plan_problem *p);
 struct domain domain_copy(const struct plan_problem *p, const struct domain *from);
 void domain_clear(struct domain *d);
@@ -245,8 +245,73 @@ bool exact_frontier(const struct ask *ask, struct frontier *out);
  * cannot exclude: at most *questions of them, counted down. When they are used up the plan found
  * so far stands: it is optimal, and still the same for the same inputs. */
 void exact_break_ties(const struct ask *ask, size_t *questions, struct solution *io);
-/* greedy.c, exhaustive.c */
+/* baselines.c */
 void greedy_solve(const struct ask *ask, struct solution *out);
 int exhaustive_solve(const struct ask *ask, struct solution *out, struct err *e);
+
+/* ---- classes.c ---- */
+
+#define CLASSES_NO_MOVE UINT32_MAX
+
+struct classes {
+    size_t n;
+    size_t *of_place; /* per catalog location; SIZE_MAX for those not used */
+    uint32_t *move;   /* [from * n + to]: index into moves of the catalog, or CLASSES_NO_MOVE */
+};
+
+/* used: which locations of the catalog count. */
+struct classes *classes_new(const struct catalog *c, const bool *used);
+void classes_free(struct classes *x);
+
+/* Removes from the domain the locations that another one covers: the transfer table treats both
+ * alike, and whatever a stage can do at the one it can do at the other, at no higher cost and no
+ * slower. Moving all of a plan's stages from the one to the other then makes nothing worse, so the
+ * best cost and time stay (which of several equal plans has them does not). */
+void symmetry_drop(const struct plan_problem *p, struct domain *d);
+
+/* ---- eligible.c ---- */
+
+/* The conditions an offer must meet, in the order in which an empty set is explained. */
+enum condition {
+    HAS_ACCELERATOR,
+    HAS_TYPE,
+    HAS_CPUS,
+    HAS_MEMORY,
+    IN_CLOUD,
+    IN_REGION,
+    CONFIGURED, /* in a region that the configuration file allows */
+    IN_ZONE,
+    FOR_SALE,
+    WITHIN_HOURLY,
+    CONDITIONS
+};
+
+/* o NULL: a question about the kind alone, true where the condition is about offers. */
+bool eligible_meets(const struct plan_world *w,
+                    const struct spec_resources *r,
+                    const struct catalog_kind *k,
+                    const struct catalog_offer *o,
+                    enum condition condition);
+bool eligible_is_asked(const struct plan_world *w,
+                       const struct spec_resources *r,
+                       enum condition condition);
+double eligible_hourly_limit(const struct plan_world *w, const struct spec_resources *r);
+
+/* Accelerators as pipeline files spell them against those that the catalog lists.
+ * Comparing names is slow, and a catalog has thousands of kinds but some eighty names: each name
+ * asked for is compared once with each name listed, for all stages. */
+struct name_index {
+    uint32_t *listed; /* text offsets, each once; "" may be among them */
+    size_t n_listed, cap_listed;
+    uint32_t *of_kind; /* per kind: index of its name */
+    struct asked_name {
+        char *name;
+        bool *same; /* per listed name */
+    } * asked;
+    size_t n_asked, cap_asked;
+};
+
+struct name_index *name_index_new(const struct catalog *c);
+void name_index_free(struct name_index *x);
 
 #endif

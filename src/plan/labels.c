@@ -1,6 +1,9 @@
-#include "plan/labels.h"
-
+/* The exact Pareto frontier of cost and time over a frame. The elimination of costnet.h, with
+ * sets of labels instead of single numbers: what the eliminated stages cost, and how long they keep
+ * the remaining ones apart. Sets keep only labels that no other beats in everything;
+ * bounds drop those that cannot lead to a wanted plan. exact.c uses it. */
 #include "base/mem.h"
+#include "plan/search.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
-#include "plan/presolve.h"
-
+/* Bounds for every site of every stage, cheaper than any table of pairs of sites. Most
+ * locations of a cloud are alike to the transfer table, so moves are looked at between classes of
+ * locations. The relaxation is small: each stage reads only from its largest producer, and the time
+ * that inputs take is charged at the site's lowest price. exact.c and ties.c use it. */
 #include "base/mem.h"
-#include "plan/classes.h"
+#include "plan/search.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "plan/classes.h"
-#include "plan/eligible.h"
+#include "plan/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

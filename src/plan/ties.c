@@ -3,8 +3,7 @@
  * settled one after the other; a choice that comes before the known plan's is taken if some plan
  * with the same totals uses it. plan.c calls it. */
 #include "base/mem.h"
-#include "plan/presolve.h"
-#include "plan/view.h"
+#include "plan/search.h"
 
 #include <math.h>
 #include <stdlib.h>

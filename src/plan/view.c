@@ -1,6 +1,7 @@
-#include "plan/view.h"
-
+/* A domain seen through its lower bounds: a frame, an elimination schedule, and passes over the
+ * net with cost and time weighed against each other in several ways. The exact solver uses it. */
 #include "base/mem.h"
+#include "plan/search.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "policy/clp.h"
-
+/* Linear programs solved by CLP, loaded at run time. model.c and rounds.c use it. */
 #include "base/library.h"
 #include "base/mem.h"
+#include "policy/lp.h"
 
 #include <coin/Clp_C_Interface.h>
 #include <dlfcn.h>

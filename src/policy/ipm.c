@@ -8,8 +8,6 @@
  * order and the centre. The rows hold after the step if A (X/Z) A' dy = b + A correction, whatever
  * x was. So every job may take the longest step of x that is open to it: the many jobs need not
  * wait for the one that is closest to its boundary. */
-#include "policy/ipm.h"
-
 #include "base/arena.h"
 #include "base/mem.h"
 #include "policy/internal.h"

@@ -8,7 +8,6 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"
-#include "policy/lp.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef POLICY_MODEL_H
 #define POLICY_MODEL_H
 
-#include "policy/clp.h"
 #include "policy/grid.h"
+#include "policy/lp.h"
 
 /* Cuts: limits of gangs beyond those of their instances. With a quota of 5, two gangs of 3 cannot
  * run at once. */

@@ -2,7 +2,6 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "policy/clp.h"
 #include "policy/internal.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Programs of one window and many columns, translated for the interior-point method of ipm.h. The
+/* Programs of one window and many columns, translated for the interior-point method of ipm.c. The
  * least cost and the least shortfalls are one such program; the least scale (makespan, stretch) is
  * a search over several. model.c calls it. */
 #include "base/mem.h"

@@ -1,10 +1,9 @@
 /* Labels without any help from bounds or known plans: all of a case's undominated (cost, time)
  * pairs, against the pairs of every combination of choices. */
-#include "plan/labels.h"
+#include "plan/search.h"
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "plan/view.h"
 #include "random_case.h"
 #include "tap.h"
 

@@ -1,9 +1,8 @@
 /* Cheap bounds and dropped places against plans that are known to be best: a bound must never
  * exceed the best plan that uses the site, and dropping must never change the best totals. */
-#include "plan/presolve.h"
+#include "plan/search.h"
 
 #include "base/arena.h"
-#include "plan/classes.h"
 #include "random_case.h"
 #include "tap.h"
 

@@ -1,7 +1,7 @@
 #include "policy/internal.h"
 
 #include "base/auto.h"
-#include "policy/clp.h"
+#include "policy/lp.h"
 #include "problems.h"
 #include "tap.h"
 
