@@ -12,6 +12,10 @@
 #include "app/policy/policy.h"
 #include "app/run/run.h"
 
+static const struct operation *const run_operations[] = {RUN_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const geo_operations[] = {GEO_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const cluster_operations[] = {CLUSTER_OPERATIONS(OPERATION_LIST)
+                                                                 NULL};
 static const struct operation *const data_operations[] = {DATA_OPERATIONS(OPERATION_LIST) NULL};
 static const struct operation *const job_operations[] = {JOB_OPERATIONS(OPERATION_LIST) NULL};
 static const struct operation *const catalog_operations[] = {CATALOG_OPERATIONS(OPERATION_LIST)

@@ -48,9 +48,6 @@ static const struct field set_fields[] = {
      .help = "Its new value; lists and maps as in YAML: '[a, b]', '{aws: 0.02}'."},
 };
 /* clang-format on */
-static const struct record get_record = RECORD("config_get", struct config_request, get_fields);
-static const struct record list_record = RECORD("config_list", struct config_request, list_fields);
-static const struct record set_record = RECORD("config_set", struct config_request, set_fields);
 
 /* Whether "catalog.update.0" is below "catalog.update". */
 static bool is_below(const char *key, const char *group)
@@ -135,7 +132,7 @@ const struct operation config_get_operation = {
     .summary = "Show one setting.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &get_record,
+    REQUEST(struct config_request, get_fields),
     .answer = &setting_record,
     .run = run_get,
 };
@@ -145,7 +142,7 @@ const struct operation config_list_operation = {
     .summary = "List all settings, sorted by name.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct config_request, list_fields),
     .answer = &settings_record,
     .item = &setting_record,
     .items_name = "settings",
@@ -157,6 +154,6 @@ const struct operation config_set_operation = {
     .summary = "Change one setting in the configuration file.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &set_record,
+    REQUEST(struct config_request, set_fields),
     .run = run_set,
 };

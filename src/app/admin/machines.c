@@ -161,7 +161,6 @@ static const struct field list_fields[] = {
     {"all", FIELD(BOOL, struct list_request, all), .letter = 'a',
      .help = "Also list machines that are gone."},
 };
-static const struct record list_record = RECORD("machine_list", struct list_request, list_fields);
 
 static int list_one(void *context, const struct machine *m, int64_t now_ms, struct err *e)
 {
@@ -185,7 +184,7 @@ const struct operation machine_list_operation = {
     .summary = "List machines, their cost so far, and the jobs they run.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct list_request, list_fields),
     .item = &machine_record,
     .run = run_list,
 };
@@ -202,8 +201,6 @@ static const struct field cleanup_fields[] = {
     {"forget", FIELD(LIST, struct cleanup_request, forget), .value = "HOST",
      .help = "Release this host although it does not answer and never will."},
 };
-static const struct record cleanup_record =
-    RECORD("machine_cleanup", struct cleanup_request, cleanup_fields);
 
 struct cleanup {
     struct app *app;
@@ -433,7 +430,7 @@ const struct operation machine_cleanup_operation = {
     .summary = "Find orphaned machines and terminate them.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &cleanup_record,
+    REQUEST(struct cleanup_request, cleanup_fields),
     .item = &orphan_record,
     .run = run_cleanup,
 };

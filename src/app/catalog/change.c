@@ -194,8 +194,6 @@ static const struct field import_fields[] = {
      .help = "Cloud of a SkyPilot file (default: aws for aws-vms.csv and aws/vms.csv)."},
 };
 /* clang-format on */
-static const struct record import_record =
-    RECORD("catalog_import", struct import_request, import_fields);
 
 static int run_import(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -221,7 +219,7 @@ const struct operation catalog_import_operation = {
     .summary = "Replace prices with those of CSV files.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &import_record,
+    REQUEST(struct import_request, import_fields),
     .answer = &imported_record,
     .run = run_import,
 };
@@ -380,8 +378,6 @@ static const struct field exported_fields[] = {
     EXPORTED(COUNT, storage, "Rows of storage.csv."),
 };
 /* clang-format on */
-static const struct record export_record =
-    RECORD("catalog_export", struct export_request, export_fields);
 static const struct record exported_record =
     RECORD("catalog_exported", struct app_catalog_exported, exported_fields);
 
@@ -402,7 +398,7 @@ const struct operation catalog_export_operation = {
     .summary = "Write the catalog in use as CSV files.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &export_record,
+    REQUEST(struct export_request, export_fields),
     .answer = &exported_record,
     .run = run_export,
 };

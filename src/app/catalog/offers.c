@@ -157,26 +157,24 @@ struct list_request {
 };
 
 /* clang-format off */
+#define LIST(TYPE, member) FIELD(TYPE, struct list_request, member)
 static const struct field list_fields[] = {
-    {"cloud", FIELD(TEXT, struct list_request, cloud), .value = "NAME",
-     .help = "Only offers of this cloud."},
-    {"region", FIELD(TEXT, struct list_request, region), .value = "NAME",
-     .help = "Only offers in this region."},
-    {"accelerator", FIELD(TEXT, struct list_request, accelerator), .value = "NAME[:COUNT]",
+    {"cloud", LIST(TEXT, cloud), .value = "NAME", .help = "Only offers of this cloud."},
+    {"region", LIST(TEXT, region), .value = "NAME", .help = "Only offers in this region."},
+    {"accelerator", LIST(TEXT, accelerator), .value = "NAME[:COUNT]",
      .help = "Only instance types with this accelerator, and this number of them."},
-    {"cpus", FIELD(TEXT, struct list_request, cpus), .value = "RANGE",
+    {"cpus", LIST(TEXT, cpus), .value = "RANGE",
      .help = "vCPUs: 4 exactly, 4+ at least, 4-8 between."},
-    {"memory", FIELD(TEXT, struct list_request, memory), .value = "RANGE",
-     .help = "Memory, in the same way."},
-    {"max_price_usd", FIELD(REAL, struct list_request, max_price_usd), .option = "--max-price",
+    {"memory", LIST(TEXT, memory), .value = "RANGE", .help = "Memory, in the same way."},
+    {"max_price_usd", LIST(REAL, max_price_usd), .option = "--max-price",
      .unit = "USD", .value = "USD", .most = HUGE_VAL, .help = "Limit the price per hour."},
-    {"market", FIELD(ENUM, struct list_request, market), FIELD_CHOICES(markets), .preset = "any",
+    {"market", LIST(ENUM, market), FIELD_CHOICES(markets), .preset = "any",
      .value = "on-demand|spot|any",
      .help = "Only offers of this market, by the price there (default any: the lower price)."},
-    {"sort", FIELD(ENUM, struct list_request, sort), FIELD_CHOICES(orders), .preset = "price",
+    {"sort", LIST(ENUM, sort), FIELD_CHOICES(orders), .preset = "price",
      .value = "price|spot|cpus|memory|accelerators|location",
      .help = "Smallest first (default price)."},
-    {"limit", FIELD(INT, struct list_request, limit), .value = "N", .most = HUGE_VAL,
+    {"limit", LIST(INT, limit), .value = "N", .most = HUGE_VAL,
      .help = "List at most N (default 50 in a table, all with --json)."},
 };
 
@@ -185,7 +183,6 @@ static const struct field found_fields[] = {
      .help = "Number of offers that pass the filters."},
 };
 /* clang-format on */
-static const struct record list_record = RECORD("catalog_list", struct list_request, list_fields);
 static const struct record found_record = RECORD("offers", struct app_catalog_found, found_fields);
 
 struct filter {
@@ -410,7 +407,7 @@ const struct operation catalog_list_operation = {
     .summary = "List offers of the catalog, cheapest first.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct list_request, list_fields),
     .answer = &found_record,
     .item = &offer_record,
     .run = run_list,
@@ -428,7 +425,6 @@ static const struct field show_fields[] = {
      .operand = true, .value = "TYPE", .help = "Name of the instance type."},
 };
 /* clang-format on */
-static const struct record show_record = RECORD("catalog_show", struct show_request, show_fields);
 
 static int answer_kind(struct answer *out,
                        const struct catalog *c,
@@ -474,7 +470,7 @@ const struct operation catalog_show_operation = {
     .summary = "Show an instance type at all its locations, cheapest first.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &show_record,
+    REQUEST(struct show_request, show_fields),
     .item = &offer_record,
     .run = run_show,
 };

@@ -9,11 +9,8 @@
 #include "cluster/recommend.h"
 #include "spec/cluster.h"
 
-extern const struct operation *const cluster_operations[]; /* ends with NULL */
-
-extern const struct operation cluster_recommend_operation; /* struct app_cluster_recommended */
-extern const struct operation cluster_start_operation;     /* struct app_cluster_started */
-extern const struct operation cluster_measure_operation;   /* struct app_cluster_measurement */
+#define CLUSTER_OPERATIONS(X) X(cluster_recommend) X(cluster_start) X(cluster_measure)
+CLUSTER_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- the cluster file and settings over it ---- */
 

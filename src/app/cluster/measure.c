@@ -51,8 +51,6 @@ static const struct field measurement_fields[] = {
     {"file", MEASUREMENT(TEXT, file), .help = "File that has the measurements."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("cluster_measure", struct app_cluster_run_request, request_fields);
 static const struct record measurement_record =
     RECORD("cluster_measurement", struct app_cluster_measurement, measurement_fields);
 
@@ -231,7 +229,7 @@ const struct operation cluster_measure_operation = {
     .summary = "Measure the network traffic and iterations per second of one worker.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct app_cluster_run_request, request_fields),
     .answer = &measurement_record,
     .run = run_measure,
 };

@@ -16,29 +16,26 @@ static const char *const algorithm_choices[] = {NULL,       "model-opt", "cost-o
 static const char *const objective_choices[] = {NULL, "cost", "time"};
 
 /* clang-format off */
+#define RECOMMEND(TYPE, member) FIELD(TYPE, struct recommend_request, member)
 static const struct field request_fields[] = {
     CLUSTER_FILE_FIELDS(struct recommend_request, cluster.),
-    {"budget_usd", FIELD(REAL, struct recommend_request, cluster.budget_usd), .unit = "USD",
+    {"budget_usd", RECOMMEND(REAL, cluster.budget_usd), .unit = "USD",
      .option = "--budget", .value = "USD", .help = "Limit the price of the cluster per hour."},
-    {"max_workers", FIELD(INT, struct recommend_request, cluster.max_workers), .value = "N",
+    {"max_workers", RECOMMEND(INT, cluster.max_workers), .value = "N",
      .help = "Limit the number of workers."},
-    {"algorithm", FIELD(ENUM, struct recommend_request, algorithm),
-     FIELD_CHOICES(algorithm_choices), .preset = "model-opt",
-     .help = "Algorithm; default model-opt."},
-    {"objective", FIELD(ENUM, struct recommend_request, objective),
+    {"algorithm", RECOMMEND(ENUM, algorithm), FIELD_CHOICES(algorithm_choices),
+     .preset = "model-opt", .help = "Algorithm; default model-opt."},
+    {"objective", RECOMMEND(ENUM, objective),
      FIELD_CHOICES(objective_choices), .preset = "cost",
      .help = "Objective of model-opt: minimize the dollars (the default) or the time of the "
              "work."},
     CLUSTER_TYPE_FIELDS(struct recommend_request, cluster.),
-    {"share", FIELD(REAL, struct recommend_request, cluster.share), .value = "SHARE",
+    {"share", RECOMMEND(REAL, cluster.share), .value = "SHARE",
      .help = "Share of the server's network that workers may use; default 0.95."},
-    {"catalog", FIELD(TEXT, struct recommend_request, cluster.catalog), .is_local = true,
-     .value = "DIR",
+    {"catalog", RECOMMEND(TEXT, cluster.catalog), .is_local = true, .value = "DIR",
      .help = "Use the CSV files in this directory instead of the catalog in use."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("cluster_recommend", struct recommend_request, request_fields);
 
 /* ---- the answer ---- */
 
@@ -53,16 +50,13 @@ static bool has_no_answer(const void *record)
 }
 
 /* clang-format off */
+#define PREDICTED(TYPE, member) FIELD(TYPE, struct app_cluster_predicted, member)
 static const struct field predicted_fields[] = {
-    {"throughput", FIELD(REAL, struct app_cluster_predicted, throughput),
-     .help = "Iterations per second."},
-    {"time_s", FIELD(DURATION, struct app_cluster_predicted, time_s), .unit = "s",
-     .help = "Time of the work."},
-    {"cost_usd", FIELD(REAL, struct app_cluster_predicted, cost_usd), .unit = "USD",
-     .help = "Cost of the work."},
-    {"iteration_s", FIELD(REAL, struct app_cluster_predicted, iteration_s), .unit = "s",
-     .help = "Time of one iteration."},
-    {"iteration_usd", FIELD(REAL, struct app_cluster_predicted, iteration_usd), .unit = "USD",
+    {"throughput", PREDICTED(REAL, throughput), .help = "Iterations per second."},
+    {"time_s", PREDICTED(DURATION, time_s), .unit = "s", .help = "Time of the work."},
+    {"cost_usd", PREDICTED(REAL, cost_usd), .unit = "USD", .help = "Cost of the work."},
+    {"iteration_s", PREDICTED(REAL, iteration_s), .unit = "s", .help = "Time of one iteration."},
+    {"iteration_usd", PREDICTED(REAL, iteration_usd), .unit = "USD",
      .help = "Cost of one iteration."},
 };
 static const struct record predicted_record =
@@ -274,7 +268,7 @@ const struct operation cluster_recommend_operation = {
     .summary = "Recommend the number and type of workers of a training cluster.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct recommend_request, request_fields),
     .answer = &recommended_record,
     .item = &considered_record,
     .items_name = "considered",

@@ -342,11 +342,7 @@ static const struct field request_fields[] = {
     {"no_cache", RUN(BOOL, no_cache),
      .help = "Run even when nothing has changed since an earlier run."},
 };
-/* clang-format on */
-static const struct record request_record =
-    RECORD("cluster_start", struct app_cluster_run_request, request_fields);
 
-/* clang-format off */
 #define STARTED(TYPE, member) FIELD(TYPE, struct app_cluster_started, member), .omit_none = true
 static const struct field started_fields[] = {
     {"event", STARTED(TEXT, event), .help = "One of started, planned (a dry run)."},
@@ -401,7 +397,7 @@ const struct operation cluster_start_operation = {
     .summary = "Start a training cluster: a parameter server and workers, as one run.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct app_cluster_run_request, request_fields),
     .answer = &started_record,
     .run = run_start,
 };

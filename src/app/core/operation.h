@@ -65,6 +65,9 @@ struct operation {
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };
 
+/* The request of an operation by its struct and the list of its fields. */
+#define REQUEST(type, list) .request = &(const struct record)RECORD(NULL, type, list)
+
 /* A room lists its operations once, as a macro over their names: ROOM_OPERATIONS(X). */
 #define OPERATION_DECLARE(name) extern const struct operation name##_operation;
 #define OPERATION_LIST(name) &name##_operation,

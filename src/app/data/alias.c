@@ -73,7 +73,6 @@ static const struct field set_fields[] = {
      .help = "The alias, as in prod."},
 };
 /* clang-format on */
-static const struct record set_record = RECORD("alias_set", struct set_request, set_fields);
 
 static int run_set(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -92,7 +91,7 @@ const struct operation alias_set_operation = {
     .summary = "Let an alias stand for a set version.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &set_record,
+    REQUEST(struct set_request, set_fields),
     .answer = &alias_record,
     .run = run_set,
 };

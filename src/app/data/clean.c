@@ -59,26 +59,24 @@ static const struct field gc_file_fields[] = {
 static const struct record gc_file_record =
     RECORD("gc_file", struct data_gc_file, gc_file_fields);
 
+#define GC(TYPE, member) FIELD(TYPE, struct data_gc, member)
 static const struct field gc_fields[] = {
-    {"removed", FIELD(BOOL, struct data_gc, removed), .help = "Whether the content was removed."},
-    {"versions", FIELD(COUNT, struct data_gc, sum.versions),
-     .help = "File versions that lose their content."},
-    {"latest_versions", FIELD(COUNT, struct data_gc, sum.latest_versions),
+    {"removed", GC(BOOL, removed), .help = "Whether the content was removed."},
+    {"versions", GC(COUNT, sum.versions), .help = "File versions that lose their content."},
+    {"latest_versions", GC(COUNT, sum.latest_versions),
      .help = "Those of them that are the newest version of a listed file."},
-    {"objects", FIELD(COUNT, struct data_gc, sum.objects), .help = "Contents that go."},
-    {"size_bytes", FIELD(BYTES, struct data_gc, sum.bytes), .unit = "bytes", .help = "Their size."},
-    {"blobs", FIELD(COUNT, struct data_gc, sum.blobs), .help = "Whole objects of the store that go."},
-    {"blob_bytes", FIELD(BYTES, struct data_gc, sum.blob_bytes), .unit = "bytes",
+    {"objects", GC(COUNT, sum.objects), .help = "Contents that go."},
+    {"size_bytes", GC(BYTES, sum.bytes), .unit = "bytes", .help = "Their size."},
+    {"blobs", GC(COUNT, sum.blobs), .help = "Whole objects of the store that go."},
+    {"blob_bytes", GC(BYTES, sum.blob_bytes), .unit = "bytes",
      .help = "Their size: space that is free at once."},
-    {"rewritten_bytes", FIELD(BYTES, struct data_gc, sum.rewritten_bytes), .unit = "bytes",
+    {"rewritten_bytes", GC(BYTES, sum.rewritten_bytes), .unit = "bytes",
      .help = "Contents moved out of packs of which little is left."},
-    {"leftovers", FIELD(COUNT, struct data_gc, sum.leftovers),
-     .help = "Leftovers of interrupted writers."},
-    {"leftover_bytes", FIELD(BYTES, struct data_gc, sum.leftover_bytes), .unit = "bytes",
-     .help = "Their size."},
-    {"sessions_expired", FIELD(COUNT, struct data_gc, sum.sessions_expired),
+    {"leftovers", GC(COUNT, sum.leftovers), .help = "Leftovers of interrupted writers."},
+    {"leftover_bytes", GC(BYTES, sum.leftover_bytes), .unit = "bytes", .help = "Their size."},
+    {"sessions_expired", GC(COUNT, sum.sessions_expired),
      .help = "Upload sessions that expired."},
-    {"busy", FIELD(COUNT, struct data_gc, sum.busy), .help = "Packs skipped because of a writer."},
+    {"busy", GC(COUNT, sum.busy), .help = "Packs skipped because of a writer."},
 };
 static const struct record gc_record = RECORD("gc", struct data_gc, gc_fields);
 
@@ -96,8 +94,6 @@ static const struct field gc_request_fields[] = {
      .help = "List at most this many files; all are counted."},
 };
 /* clang-format on */
-static const struct record gc_request_record =
-    RECORD("gc_request", struct gc_request, gc_request_fields);
 
 static int run_gc(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -123,7 +119,7 @@ const struct operation lake_gc_operation = {
     .summary = "Remove content that no set, job, pin or upload session needs.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &gc_request_record,
+    REQUEST(struct gc_request, gc_request_fields),
     .answer = &gc_record,
     .item = &gc_file_record,
     .items_name = "files",
@@ -143,17 +139,14 @@ static const struct record problem_record = {.name = "problem",
                                              .n_fields = 1,
                                              .is_bare = true};
 
+#define SUMMARY(TYPE, member) FIELD(TYPE, struct lake_fsck_summary, member)
 static const struct field fsck_fields[] = {
-    {"checked_files", FIELD(COUNT, struct lake_fsck_summary, files),
-     .help = "File versions that were read and verified."},
-    {"checked_bytes", FIELD(BYTES, struct lake_fsck_summary, bytes), .unit = "bytes",
-     .help = "Their size."},
-    {"problems_count", FIELD(COUNT, struct lake_fsck_summary, problems),
-     .help = "How many problems were found."},
-    {"leftovers", FIELD(COUNT, struct lake_fsck_summary, leftovers),
+    {"checked_files", SUMMARY(COUNT, files), .help = "File versions that were read and verified."},
+    {"checked_bytes", SUMMARY(BYTES, bytes), .unit = "bytes", .help = "Their size."},
+    {"problems_count", SUMMARY(COUNT, problems), .help = "How many problems were found."},
+    {"leftovers", SUMMARY(COUNT, leftovers),
      .help = "Leftovers of interrupted writers, which gc removes."},
-    {"leftover_bytes", FIELD(BYTES, struct lake_fsck_summary, leftover_bytes), .unit = "bytes",
-     .help = "Their size."},
+    {"leftover_bytes", SUMMARY(BYTES, leftover_bytes), .unit = "bytes", .help = "Their size."},
 };
 /* clang-format on */
 static const struct record fsck_record = RECORD("fsck", struct lake_fsck_summary, fsck_fields);

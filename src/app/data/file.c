@@ -93,7 +93,6 @@ static const struct field list_fields[] = {
      .help = "Also list permissions, owner, group, version, size and time (UTC)."},
 };
 /* clang-format on */
-static const struct record list_record = RECORD("file_list", struct list_request, list_fields);
 
 static int run_list(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -112,7 +111,7 @@ const struct operation file_list_operation = {
     .summary = "List the files of a directory or a set.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct list_request, list_fields),
     .item = &file_record,
     .run = run_list,
 };
@@ -127,8 +126,6 @@ static const struct field history_fields[] = {
     {"path", FIELD(TEXT, struct history_request, path), .required = true, .operand = true,
      .help = "Path of the file."},
 };
-static const struct record history_record =
-    RECORD("file_history", struct history_request, history_fields);
 
 /* A removed file still has a history. */
 static int resolve_history(struct lake *l, const char *text, struct lake_ref *out, struct err *e)
@@ -160,7 +157,7 @@ const struct operation file_history_operation = {
     .summary = "List all versions of a file, the newest first.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &history_record,
+    REQUEST(struct history_request, history_fields),
     .item = &version_record,
     .run = run_history,
 };
@@ -181,8 +178,6 @@ static const struct field remove_fields[] = {
     {"replayable", FIELD(BOOL, struct remove_request, replayable),
      .help = "Also remove versions that a job used; such a job cannot be replayed."},
 };
-static const struct record remove_record =
-    RECORD("file_remove", struct remove_request, remove_fields);
 
 static const struct field removed_fields[] = {
     {"removed_versions", FIELD(COUNT, struct data_removed, versions),
@@ -208,7 +203,7 @@ const struct operation file_remove_operation = {
     .summary = "Remove files, file versions or set versions from the lake.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &remove_record,
+    REQUEST(struct remove_request, remove_fields),
     .answer = &removed_record,
     .run = run_remove,
 };

@@ -57,8 +57,6 @@ static const struct field request_fields[] = {
      .help = "List at most this many sets; all are weighed."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("gc_economic_request", struct economic_request, request_fields);
 
 static double price_in_region(const struct config *c)
 {
@@ -182,24 +180,21 @@ static const struct field set_fields[] = {
 };
 static const struct record set_record = RECORD("gc_set", struct data_gc_set, set_fields);
 
+#define GC(TYPE, member) FIELD(TYPE, struct data_gc_economic, member)
 static const struct field head_fields[] = {
-    {"removed", FIELD(BOOL, struct data_gc_economic, removed),
-     .help = "Whether the content was removed."},
-    {"gb_month_usd", FIELD(REAL, struct data_gc_economic, gb_month_usd), .unit = "USD",
+    {"removed", GC(BOOL, removed), .help = "Whether the content was removed."},
+    {"gb_month_usd", GC(REAL, gb_month_usd), .unit = "USD",
      .help = "What a GB costs per month."},
-    {"price_basis", FIELD(TEXT, struct data_gc_economic, price_basis),
+    {"price_basis", GC(TEXT, price_basis),
      .help = "Origin of that price: --gb-month, catalog or default."},
-    {"horizon_months", FIELD(REAL, struct data_gc_economic, horizon_months),
+    {"horizon_months", GC(REAL, horizon_months),
      .help = "How long the sets would be kept."},
-    {"versions", FIELD(COUNT, struct data_gc_economic, versions),
-     .help = "File versions that lost their content."},
-    {"size_bytes", FIELD(BYTES, struct data_gc_economic, bytes), .unit = "bytes",
+    {"versions", GC(COUNT, versions), .help = "File versions that lost their content."},
+    {"size_bytes", GC(BYTES, bytes), .unit = "bytes",
      .help = "Size of the content that was removed."},
-    {"sets_count", FIELD(COUNT, struct data_gc_economic, n_sets),
-     .help = "How many sets were compared."},
-    {"going_count", FIELD(COUNT, struct data_gc_economic, n_going),
-     .help = "Those of them whose content goes."},
-    {"going_bytes", FIELD(BYTES, struct data_gc_economic, own_bytes), .unit = "bytes",
+    {"sets_count", GC(COUNT, n_sets), .help = "How many sets were compared."},
+    {"going_count", GC(COUNT, n_going), .help = "Those of them whose content goes."},
+    {"going_bytes", GC(BYTES, own_bytes), .unit = "bytes",
      .help = "Size of that content."},
 };
 /* clang-format on */
@@ -263,7 +258,7 @@ const struct operation lake_gc_economic_operation = {
     .summary = "Remove the content of sets that their jobs make again for less than storage costs.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct economic_request, request_fields),
     .answer = &head_record,
     .item = &set_record,
     .items_name = "sets",

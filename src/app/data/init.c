@@ -28,7 +28,6 @@ static const struct field request_fields[] = {
     {"new", FIELD(BOOL, struct init_request, is_new),
      .help = "Begin a new lake although the store has content of another one."},
 };
-static const struct record request_record = RECORD("init", struct init_request, request_fields);
 
 static const struct field init_fields[] = {
     {"home", FIELD(TEXT, struct data_init, home), .help = "Directory of the lake's database."},
@@ -156,7 +155,7 @@ const struct operation lake_init_operation = {
     .summary = "Create the lake, or choose the store of its content.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct init_request, request_fields),
     .answer = &init_record,
     .run = run_init,
 };

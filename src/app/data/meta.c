@@ -84,9 +84,6 @@ static const struct field remove_fields[] = {
      .help = "The keys to remove."},
 };
 /* clang-format on */
-static const struct record get_record = RECORD("tag_get", struct tag_request, get_fields);
-static const struct record set_record = RECORD("tag_set", struct tag_request, set_fields);
-static const struct record remove_record = RECORD("tag_remove", struct tag_request, remove_fields);
 
 /* Changes the tags by `change` (NULL = not at all) and answers with what is known then. */
 static int change_tags(struct app *app,
@@ -128,7 +125,7 @@ const struct operation tag_get_operation = {
     .summary = "Show the metadata of files and sets.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &get_record,
+    REQUEST(struct tag_request, get_fields),
     .item = &found_record,
     .run = run_get,
 };
@@ -138,7 +135,7 @@ const struct operation tag_set_operation = {
     .summary = "Set tags on files and sets.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &set_record,
+    REQUEST(struct tag_request, set_fields),
     .item = &found_record,
     .run = run_set,
 };
@@ -148,7 +145,7 @@ const struct operation tag_remove_operation = {
     .summary = "Remove tags from files and sets.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &remove_record,
+    REQUEST(struct tag_request, remove_fields),
     .item = &found_record,
     .run = run_remove,
 };
@@ -195,7 +192,6 @@ static const struct field find_fields[] = {
     {"limit", FIELD(COUNT, struct find_request, limit), .value = "N", .least = 1,
      .most = (double)INFINITY, .help = "At most N answers."},
 };
-static const struct record find_record = RECORD("find", struct find_request, find_fields);
 
 static const struct field keys_fields[] = {
     {"columns", FIELD(LIST, struct data_found_keys, keys), .help = "Keys to show in a table."},
@@ -286,7 +282,7 @@ const struct operation find_operation = {
     .summary = "Find files, sets and jobs by their metadata.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &find_record,
+    REQUEST(struct find_request, find_fields),
     .answer = &keys_record,
     .item = &found_record,
     .run = run_find,

@@ -62,26 +62,19 @@ static const struct field session_fields[] = {
 static const struct record session_record =
     RECORD("session", struct data_session, session_fields);
 
+#define ENTRY(TYPE, member) FIELD(TYPE, struct data_session_file, member)
 static const struct field file_fields[] = {
-    {"path", FIELD(TEXT, struct data_session_file, path), .help = "Path in the lake."},
-    {"state", FIELD(ENUM, struct data_session_file, state), FIELD_CHOICES(data_file_states),
-     .help = "Its state."},
-    {"object", FIELD(TEXT, struct data_session_file, object),
-     .help = "Name of the upload in the store."},
-    {"size_bytes", FIELD(BYTES, struct data_session_file, bytes), .unit = "bytes",
-     .help = "Size announced or arrived."},
-    {"sha256", FIELD(TEXT, struct data_session_file, sha256),
-     .help = "Digest announced or arrived."},
-    {"version", FIELD(INT, struct data_session_file, version),
-     .help = "Number of the version; null before session.finish."},
-    {"url", FIELD(TEXT, struct data_session_file, url),
-     .help = "Upload URL, where one is asked for."},
-    {"header", FIELD(TEXT, struct data_session_file, header),
-     .help = "Header that the upload must carry."},
-    {"unchanged", FIELD(BOOL, struct data_session_file, unchanged),
+    {"path", ENTRY(TEXT, path), .help = "Path in the lake."},
+    {"state", ENTRY(ENUM, state), FIELD_CHOICES(data_file_states), .help = "Its state."},
+    {"object", ENTRY(TEXT, object), .help = "Name of the upload in the store."},
+    {"size_bytes", ENTRY(BYTES, bytes), .unit = "bytes", .help = "Size announced or arrived."},
+    {"sha256", ENTRY(TEXT, sha256), .help = "Digest announced or arrived."},
+    {"version", ENTRY(INT, version), .help = "Number of the version; null before session.finish."},
+    {"url", ENTRY(TEXT, url), .help = "Upload URL, where one is asked for."},
+    {"header", ENTRY(TEXT, header), .help = "Header that the upload must carry."},
+    {"unchanged", ENTRY(BOOL, unchanged),
      .help = "Whether the latest version had this content already."},
-    {"ref", FIELD(TEXT, struct data_session_file, ref),
-     .help = "Reference of the version; null before session.finish."},
+    {"ref", ENTRY(TEXT, ref), .help = "Reference of the version; null before session.finish."},
 };
 static const struct record file_record =
     RECORD("session_file", struct data_session_file, file_fields);
@@ -232,7 +225,6 @@ static const struct field get_fields[] = {
 };
 /* clang-format on */
 static const struct field id_fields[] = {SESSION_ID(struct id_request)};
-static const struct record get_record = RECORD("session_get", struct id_request, get_fields);
 static const struct record id_record = RECORD("session_id", struct id_request, id_fields);
 
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -248,7 +240,7 @@ const struct operation session_get_operation = {
     .summary = "Show an upload session with its files.",
     .role = APP_MEMBER, /* the URLs upload */
     .effect = OPERATION_READS,
-    .request = &get_record,
+    REQUEST(struct id_request, get_fields),
     SESSION_ANSWER,
     .run = run_get,
 };
@@ -311,7 +303,6 @@ static const struct field put_fields[] = {
      .help = "The path that session begin named."},
 };
 /* clang-format on */
-static const struct record put_record = RECORD("session_put", struct put_request, put_fields);
 
 static int run_put(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -331,7 +322,7 @@ const struct operation data_session_put_operation = {
     .summary = "Store a file of this machine as one of a session's files.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &put_record,
+    REQUEST(struct put_request, put_fields),
     SESSION_ANSWER,
     .run = run_put,
 };
@@ -365,30 +356,27 @@ struct begin_request {
     bool urls;
 };
 
+#define BEGIN(TYPE, member) FIELD(TYPE, struct begin_request, member)
 static const struct field begin_fields[] = {
-    {"paths", FIELD(LIST, struct begin_request, paths), .operand = true,
+    {"paths", BEGIN(LIST, paths), .operand = true,
      .help = "Paths of the files; %23, %3A, %40 and %25 stand for '#', ':', '@' and '%'."},
-    {"size", FIELD(BYTES, struct begin_request, bytes), .unit = "bytes",
+    {"size", BEGIN(BYTES, bytes), .unit = "bytes",
      .help = "Size that the file must have (one path)."},
-    {"sha256", FIELD(TEXT, struct begin_request, sha256), .value = "HEX",
+    {"sha256", BEGIN(TEXT, sha256), .value = "HEX",
      .help = "Digest that the file must have (one path)."},
-    {"files", FIELD(RECORDS, struct begin_request, files), .record = &target_record,
+    {"files", BEGIN(RECORDS, files), .record = &target_record,
      .is_remote_only = true, .help = "The files, instead of paths."},
-    {"set", FIELD(TEXT, struct begin_request, set), .value = "NAME",
+    {"set", BEGIN(TEXT, set), .value = "NAME",
      .help = "Also create a version of this set from the files."},
-    {"tags", FIELD(LIST, struct begin_request, tags), .option = "--tag", .value = "KEY=VALUE",
+    {"tags", BEGIN(LIST, tags), .option = "--tag", .value = "KEY=VALUE",
      .help = "Set this tag on every new version, and on the set version."},
-    {"force", FIELD(BOOL, struct begin_request, force),
-     .help = "Create a new version even of unchanged content."},
-    {"expires_s", FIELD(DURATION, struct begin_request, expires_s), .option = "--expires",
+    {"force", BEGIN(BOOL, force), .help = "Create a new version even of unchanged content."},
+    {"expires_s", BEGIN(DURATION, expires_s), .option = "--expires",
      .value = "DURATION", .unit = "s", .preset = "1d",
      .help = "How long after the last activity the session expires (default 1d)."},
-    {"urls", FIELD(BOOL, struct begin_request, urls),
-     .help = "Make an upload URL for every file (S3)."},
+    {"urls", BEGIN(BOOL, urls), .help = "Make an upload URL for every file (S3)."},
 };
 /* clang-format on */
-static const struct record begin_record =
-    RECORD("session_begin", struct begin_request, begin_fields);
 
 struct targets {
     struct lake_target *all;
@@ -479,7 +467,7 @@ const struct operation session_begin_operation = {
     .summary = "Begin an upload whose files arrive one by one, from any machine.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &begin_record,
+    REQUEST(struct begin_request, begin_fields),
     SESSION_ANSWER,
     .run = run_begin,
 };

@@ -125,7 +125,6 @@ static const struct field list_fields[] = {
      .help = "List all versions, not only the latest of each set."},
 };
 /* clang-format on */
-static const struct record list_record = RECORD("set_list", struct list_request, list_fields);
 
 static int list_set(void *context, const struct lake_set *set, struct err *e)
 {
@@ -148,7 +147,7 @@ const struct operation set_list_operation = {
     .summary = "List sets.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct list_request, list_fields),
     .item = &set_record,
     .run = run_list,
 };
@@ -189,8 +188,6 @@ static const struct field create_fields[] = {
      .help = "Files, directories and sets it is made of: /p, /dir/, @A, /dir/@A."},
 };
 /* clang-format on */
-static const struct record create_record =
-    RECORD("set_create", struct create_request, create_fields);
 
 static void add_conflict(void *context, const struct lake_set_conflict *c)
 {
@@ -241,7 +238,7 @@ const struct operation set_create_operation = {
     .summary = "Make the next version of a set from files, directories and other sets.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &create_record,
+    REQUEST(struct create_request, create_fields),
     .answer = &created_record,
     .run = run_create,
 };
@@ -274,7 +271,6 @@ static const struct field get_fields[] = {
      .help = "The set version, @S or @S:2, or a part of one, /dir/@S."},
 };
 /* clang-format on */
-static const struct record get_record = RECORD("set_get", struct get_request, get_fields);
 
 struct showing {
     struct lake *l;
@@ -316,7 +312,7 @@ const struct operation set_get_operation = {
     .summary = "Show the files of a set version and the sets it was made from.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &get_record,
+    REQUEST(struct get_request, get_fields),
     .answer = &shown_record,
     .item = &entry_record,
     .items_name = "files",
@@ -352,7 +348,6 @@ static const struct field diff_fields[] = {
      .help = "The second set version."},
 };
 /* clang-format on */
-static const struct record diff_record = RECORD("set_diff", struct diff_request, diff_fields);
 
 _Static_assert(LAKE_SET_ADDED + 1 == (int)DATA_ADDED && LAKE_SET_CHANGED + 1 == (int)DATA_CHANGED,
                "the same order");
@@ -391,7 +386,7 @@ const struct operation set_diff_operation = {
     .summary = "List the files in which two set versions differ.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &diff_record,
+    REQUEST(struct diff_request, diff_fields),
     .item = &change_record,
     .run = run_diff,
 };

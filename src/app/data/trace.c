@@ -70,8 +70,6 @@ static const struct field request_fields[] = {
      .help = "Add the cost and run time of all jobs upstream of REF."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("trace_request", struct trace_request, request_fields);
 
 static int read_cost(struct app *app,
                      const struct lake_ref *ref,
@@ -182,7 +180,7 @@ const struct operation trace_operation = {
     .summary = "Show the set versions a set was made from, and those made from it.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct trace_request, request_fields),
     .answer = &trace_record,
     .item = &edge_record,
     .items_name = "edges",

@@ -32,7 +32,6 @@ static const struct field put_fields[] = {
      .help = "Create a new version even of unchanged content, and store damaged content again."},
 };
 /* clang-format on */
-static const struct record put_record = RECORD("put", struct data_put, put_fields);
 
 static const struct field put_summary_fields[] = {
     {"files_count", FIELD(COUNT, struct data_put_summary, files), .help = "How many files."},
@@ -95,7 +94,7 @@ const struct operation data_put_operation = {
     .summary = "Put files and directories of this machine into the lake.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &put_record,
+    REQUEST(struct data_put, put_fields),
     .answer = &put_summary_record,
     .item = &put_file_record,
     .run = run_put,
@@ -124,7 +123,6 @@ static const struct field get_fields[] = {
      .help = "Share storage with the lake (reflinks, or read-only hard links)."},
 };
 /* clang-format on */
-static const struct record get_record = RECORD("get", struct data_get, get_fields);
 
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -151,7 +149,7 @@ const struct operation data_get_operation = {
     .summary = "Write files of the lake below a directory of this machine.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &get_record,
+    REQUEST(struct data_get, get_fields),
     .answer = &got_record,
     .run = run_get,
 };
@@ -188,8 +186,6 @@ static const struct field url_request_fields[] = {
      .preset = "1h", .least = 1, .most = 604800,
      .help = "How long the URL works, at most 7d (default 1h)."},
 };
-static const struct record url_request_record =
-    RECORD("url_get", struct url_request, url_request_fields);
 
 static const struct field url_fields[] = {
     {"url", FIELD(TEXT, struct data_url, url), .help = "The URL."},
@@ -217,7 +213,7 @@ const struct operation url_get_operation = {
     .summary = "Make a URL with which anyone can read one file version for a limited time.",
     .role = APP_MEMBER, /* the URL reads without an account */
     .effect = OPERATION_READS,
-    .request = &url_request_record,
+    REQUEST(struct url_request, url_request_fields),
     .answer = &url_record,
     .run = run_url,
 };

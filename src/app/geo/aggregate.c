@@ -255,7 +255,6 @@ static const struct field request_fields[] = {
      .help = "Refuse NaN and infinite numbers, and name them."},
 };
 /* clang-format on */
-static const struct record request_record = RECORD("aggregate", struct request, request_fields);
 
 static int choose_format(const struct request *q,
                          const struct answer *answer,
@@ -418,7 +417,7 @@ const struct operation aggregate_operation = {
     .summary = "Average files of tensors, number by number.",
     .role = APP_VIEWER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct request, request_fields),
     .answer = &aggregated_record,
     .run = run,
 };

@@ -6,11 +6,8 @@
 #include "app/core/operation.h"
 #include "geo/plan.h"
 
-extern const struct operation *const geo_operations[]; /* ends with NULL */
-
-extern const struct operation geo_plan_operation;  /* answers with struct app_geo_planned */
-extern const struct operation geo_paper_operation; /* answers with struct app_geo_paper */
-extern const struct operation geo_run_operation;   /* struct app_geo_report, app_geo_run_event */
+#define GEO_OPERATIONS(X) X(geo_plan) X(geo_paper) X(geo_run)
+GEO_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- the training file, settings over it, prices and links ---- */
 

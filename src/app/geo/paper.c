@@ -370,23 +370,20 @@ static const struct field statement_fields[] = {
 static const struct record statement_record =
     RECORD("geo_paper_statement", struct app_geo_paper_statement, statement_fields);
 
-#define PAPER(member) FIELD(RECORDS, struct app_geo_paper, member)
+#define PAPER(TYPE, member) FIELD(TYPE, struct app_geo_paper, member)
 static const struct field paper_fields[] = {
-    {"cells", PAPER(cells), .record = &cell_record, .help = "Cells of the paper's tables."},
-    {"bandwidths", PAPER(uploads), .record = &upload_record, .help = "Rates of uploads."},
-    {"statements", PAPER(statements), .record = &statement_record,
+    {"cells", PAPER(RECORDS, cells), .record = &cell_record, .help = "Cells of the paper's tables."},
+    {"bandwidths", PAPER(RECORDS, uploads), .record = &upload_record, .help = "Rates of uploads."},
+    {"statements", PAPER(RECORDS, statements), .record = &statement_record,
      .help = "Statements of the paper."},
-    {"sizes", FIELD(LIST, struct app_geo_paper, sizes),
-     .help = "Size of a gradient in each training."},
-    {"train_s", FIELD(TEXT, struct app_geo_paper, train_s), .unit = "s",
+    {"sizes", PAPER(LIST, sizes), .help = "Size of a gradient in each training."},
+    {"train_s", PAPER(TEXT, train_s), .unit = "s",
      .help = "Training time of a worker per mini-batch."},
-    {"trainings", FIELD(COUNT, struct app_geo_paper, trainings), .help = "Number of trainings."},
-    {"clouds", FIELD(COUNT, struct app_geo_paper, clouds),
-     .help = "Number of clouds of the workers."},
-    {"aggregators", FIELD(COUNT, struct app_geo_paper, aggregators),
-     .help = "Number of aggregators."},
-    {"stores", FIELD(COUNT, struct app_geo_paper, stores), .help = "Number of stores."},
-    {"cities", FIELD(COUNT, struct app_geo_paper, cities), .help = "Number of cities."},
+    {"trainings", PAPER(COUNT, trainings), .help = "Number of trainings."},
+    {"clouds", PAPER(COUNT, clouds), .help = "Number of clouds of the workers."},
+    {"aggregators", PAPER(COUNT, aggregators), .help = "Number of aggregators."},
+    {"stores", PAPER(COUNT, stores), .help = "Number of stores."},
+    {"cities", PAPER(COUNT, cities), .help = "Number of cities."},
 };
 /* clang-format on */
 static const struct record paper_record = RECORD("geo_paper", struct app_geo_paper, paper_fields);
@@ -481,15 +478,13 @@ static const struct field request_fields[] = {
     {"catalog", FIELD(TEXT, struct paper_request, catalog), .is_local = true, .value = "DIR",
      .help = "Plan with the CSV files in this directory instead of the catalog in use."},
 };
-static const struct record request_record =
-    RECORD("geo_paper_request", struct paper_request, request_fields);
 
 const struct operation geo_paper_operation = {
     .name = "geo.paper",
     .summary = "Plan the trainings of the paper that the model comes from, and compare statements.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct paper_request, request_fields),
     .answer = &paper_record,
     .run = run_paper,
 };

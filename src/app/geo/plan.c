@@ -7,24 +7,22 @@
 /* ---- the request ---- */
 
 /* clang-format off */
-#define REQUEST(TYPE, member) FIELD(TYPE, struct app_geo_request, member)
+#define ASKED(TYPE, member) FIELD(TYPE, struct app_geo_request, member)
 static const struct field request_fields[] = {
     GEO_FILE_FIELDS(struct app_geo_request, ),
-    {"workers", REQUEST(TEXT, workers), .value = "REGIONS",
+    {"workers", ASKED(TEXT, workers), .value = "REGIONS",
      .help = "One worker in each of these regions instead of the file's: "
              "aws:ap-south-1,gcp:europe-west2."},
-    {"size", REQUEST(TEXT, size), .value = "SIZE",
+    {"size", ASKED(TEXT, size), .value = "SIZE",
      .help = "Bytes that each worker sends per round, as in 17MB."},
-    {"train_s", REQUEST(DURATION, train_s), .value = "SECONDS", .unit = "s",
+    {"train_s", ASKED(DURATION, train_s), .value = "SECONDS", .unit = "s",
      .help = "Training time of a worker per round."},
-    {"connections", REQUEST(INT, connections), .value = "N",
+    {"connections", ASKED(INT, connections), .value = "N",
      .help = "Number of connections of one upload or download."},
-    {"quorum", REQUEST(REAL, quorum), .value = "SHARE",
+    {"quorum", ASKED(REAL, quorum), .value = "SHARE",
      .help = "Share of the workers that a round waits for; default 1."},
     GEO_PLACEMENT_FIELDS(struct app_geo_request, ),
 };
-static const struct record request_record =
-    RECORD("geo_plan", struct app_geo_request, request_fields);
 
 /* ---- the answer ---- */
 
@@ -88,14 +86,12 @@ static const struct field parts_fields[] = {
 static const struct record parts_record =
     RECORD("geo_total_cost", struct geo_total, parts_fields);
 
+#define TOTAL(TYPE, member) FIELD(TYPE, struct app_geo_total, member)
 static const struct field total_fields[] = {
-    {"rounds", FIELD(REAL, struct app_geo_total, rounds), .help = "Number of rounds."},
-    {"time_s", FIELD(DURATION, struct app_geo_total, time_s), .unit = "s",
-     .help = "Time of the training."},
-    {"cost_usd", FIELD(MONEY, struct app_geo_total, total_microusd), .unit = "USD",
-     .help = "Cost of the training."},
-    {"cost", FIELD(RECORD, struct app_geo_total, parts), .record = &parts_record,
-     .help = "Parts of the cost."},
+    {"rounds", TOTAL(REAL, rounds), .help = "Number of rounds."},
+    {"time_s", TOTAL(DURATION, time_s), .unit = "s", .help = "Time of the training."},
+    {"cost_usd", TOTAL(MONEY, total_microusd), .unit = "USD", .help = "Cost of the training."},
+    {"cost", TOTAL(RECORD, parts), .record = &parts_record, .help = "Parts of the cost."},
 };
 static const struct record total_record =
     RECORD("geo_total", struct app_geo_total, total_fields);
@@ -293,7 +289,7 @@ const struct operation geo_plan_operation = {
     .summary = "Plan where the function and the store of a geo-distributed training go.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct app_geo_request, request_fields),
     .answer = &planned_record,
     .run = run_plan,
 };

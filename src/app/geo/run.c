@@ -39,8 +39,6 @@ static const struct field request_fields[] = {
      .help = "Answer with the lines of the event log at the end."},
     APP_DRY_RUN_FIELD(struct run_request, dry_run),
 };
-static const struct record request_record =
-    RECORD("geo_run", struct run_request, request_fields);
 
 #define EVENT(TYPE, member) FIELD(TYPE, struct app_geo_run_event, member), .omit_none = true
 static const struct field event_fields[] = {
@@ -181,7 +179,7 @@ const struct operation geo_run_operation = {
     .summary = "Run a geo-distributed training to its end, and report its bill.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct run_request, request_fields),
     .answer = &app_geo_report_record,
     .item = &event_record,
     .is_feed = true,

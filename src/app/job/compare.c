@@ -65,15 +65,13 @@ static int run_compare(struct app *app, const void *request, struct answer *out,
 static const struct field compare_fields[] = {
     APP_JOB_IDS_FIELD(struct compare_request),
 };
-static const struct record compare_record =
-    RECORD("job_compare", struct compare_request, compare_fields);
 
 const struct operation job_compare_operation = {
     .name = "job.compare",
     .summary = "Compare jobs: time, cost, arguments, last metrics and tags.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &compare_record,
+    REQUEST(struct compare_request, compare_fields),
     .item = &app_job_compared_record,
     .run = run_compare,
 };

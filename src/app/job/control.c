@@ -18,7 +18,6 @@ static const struct field kill_fields[] = {
     {"reason", FIELD(TEXT, struct kill_request, reason), .value = "TEXT",
      .preset = "by its user", .help = "Reason, for the record of the job."},
 };
-static const struct record kill_record = RECORD("job_kill", struct kill_request, kill_fields);
 
 static const struct field killed_fields[] = {
     {"id", FIELD(INT, struct app_job_killed, id), .help = "Number of the job."},
@@ -71,7 +70,7 @@ const struct operation job_kill_operation = {
     .summary = "Kill jobs, with every process they started.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &kill_record,
+    REQUEST(struct kill_request, kill_fields),
     .item = &killed_record,
     .run = run_kill,
 };
@@ -93,7 +92,6 @@ static const struct field wait_fields[] = {
      .value = "TIME", .unit = "s",
      .help = "Longest time to wait, as in 90s or 10m."},
 };
-static const struct record wait_record = RECORD("job_wait", struct wait_request, wait_fields);
 
 static const struct field waited_fields[] = {
     {"outcome", FIELD(ENUM, struct app_job_waited, outcome), FIELD_CHOICES(outcomes),
@@ -150,7 +148,7 @@ const struct operation job_wait_operation = {
     .summary = "Wait until jobs are over.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &wait_record,
+    REQUEST(struct wait_request, wait_fields),
     .answer = &waited_record,
     .item = &app_job_record,
     .items_name = "jobs",

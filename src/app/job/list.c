@@ -23,25 +23,23 @@ struct list_request {
 };
 
 /* clang-format off */
+#define LIST(TYPE, member) FIELD(TYPE, struct list_request, member)
 static const struct field list_fields[] = {
-    {"state", FIELD(TEXT, struct list_request, state), .value = "STATE,...",
+    {"state", LIST(TEXT, state), .value = "STATE,...",
      .help = "Only jobs that are queued, launching, fetching, running, storing, finished, failed, "
              "killed or lost."},
-    {"user", FIELD(TEXT, struct list_request, user), .value = "USER",
-     .help = "Only jobs of this user."},
-    {"name", FIELD(TEXT, struct list_request, name), .value = "NAME",
-     .help = "Only jobs of this name."},
-    {"run", FIELD(INT, struct list_request, run), .value = "ID", .least = 1, .most = LIMIT_MAX,
+    {"user", LIST(TEXT, user), .value = "USER", .help = "Only jobs of this user."},
+    {"name", LIST(TEXT, name), .value = "NAME", .help = "Only jobs of this name."},
+    {"run", LIST(INT, run), .value = "ID", .least = 1, .most = LIMIT_MAX,
      .help = "Only jobs of this run of a pipeline."},
-    {"sort", FIELD(ENUM, struct list_request, sort), FIELD_CHOICES(orders), .preset = "id",
+    {"sort", LIST(ENUM, sort), FIELD_CHOICES(orders), .preset = "id",
      .value = "id|queued|runtime|cost|state",
      .help = "Order: the newest, longest or most expensive first; id unless given."},
-    {"limit", FIELD(INT, struct list_request, limit), .value = "N", .least = 1, .most = LIMIT_MAX,
+    {"limit", LIST(INT, limit), .value = "N", .least = 1, .most = LIMIT_MAX,
      .help = "At most N jobs; 50 unless given."},
-    {"all", FIELD(BOOL, struct list_request, all), .letter = 'a', .help = "All jobs, without limit."},
+    {"all", LIST(BOOL, all), .letter = 'a', .help = "All jobs, without limit."},
 };
 /* clang-format on */
-static const struct record list_record = RECORD("job_list", struct list_request, list_fields);
 
 struct listing {
     struct app *app;
@@ -194,7 +192,7 @@ const struct operation job_list_operation = {
     .summary = "List jobs, the newest first.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct list_request, list_fields),
     .item = &app_job_record,
     .run = run_list,
 };

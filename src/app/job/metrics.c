@@ -22,8 +22,6 @@ static const struct field metrics_fields[] = {
      .help = "Metrics of the machine instead, one sample per second: cpus, memory_mb, "
              "received_mbps and sent_mbps of its network, gpu_percent."},
 };
-static const struct record metrics_record =
-    RECORD("job_metrics", struct metrics_request, metrics_fields);
 
 static const struct field point_fields[] = {
     {"name", FIELD(TEXT, struct lake_job_metric, name), .help = "Name of the metric."},
@@ -96,7 +94,7 @@ const struct operation job_metrics_operation = {
     .summary = "List the metrics of a job, step by step.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &metrics_record,
+    REQUEST(struct metrics_request, metrics_fields),
     .item = &point_record,
     .run = run_metrics,
 };

@@ -337,8 +337,6 @@ static const struct field predict_fields[] = {
     {"memory", PREDICT(TEXT, memory), .value = "SIZE",
      .help = "Memory, as in 512 or 2GB; unless given 1GB, or the profiled size next to it."},
 };
-static const struct record predict_record =
-    RECORD("profile_predict", struct predict_request, predict_fields);
 
 #define GOT(TYPE, member) FIELD(TYPE, struct app_prediction, member)
 static const struct field prediction_fields[] = {
@@ -388,7 +386,7 @@ const struct operation profile_predict_operation = {
     .summary = "Predict the run time of a command from its profile.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &predict_record,
+    REQUEST(struct predict_request, predict_fields),
     .answer = &prediction_record,
     .run = run_predict,
 };

@@ -40,7 +40,6 @@ static const struct field run_fields[] = {
      .help = "Answer when the jobs are over and the model is learned, instead of at once."},
 };
 /* clang-format on */
-static const struct record run_record = RECORD("profile_run", struct run_request, run_fields);
 
 struct grid {
     struct template *template;
@@ -247,7 +246,7 @@ const struct operation profile_run_operation = {
     .summary = "Run a command with many values on many sizes, and learn how long it takes.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &run_record,
+    REQUEST(struct run_request, run_fields),
     .answer = &app_profile_record,
     .run = run_profile,
 };

@@ -67,8 +67,6 @@ static const struct field submit_fields[] = {
      .help = "Start from the checkpoint that this job left."},
 };
 /* clang-format on */
-static const struct record submit_record =
-    RECORD("job_submit", struct submit_request, submit_fields);
 
 static const struct field submitted_fields[] = {
     {"id", FIELD(INT, struct app_job_submitted, id), .help = "Number of the job."},
@@ -320,7 +318,7 @@ const struct operation job_submit_operation = {
     .summary = "Submit a command as a job.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &submit_record,
+    REQUEST(struct submit_request, submit_fields),
     .answer = &submitted_record,
     .run = run_submit,
 };

@@ -33,7 +33,6 @@ static const struct field sweep_fields[] = {
     {"wait", SWEEP(BOOL, wait), .is_remote_only = true,
      .help = "Answer when all jobs are over, instead of at once."},
 };
-static const struct record sweep_record = RECORD("sweep_start", struct sweep_request, sweep_fields);
 
 static const struct field started_fields[] = {
     {"name", FIELD(TEXT, struct app_sweep, name), .help = "Name of the sweep."},
@@ -111,7 +110,7 @@ const struct operation sweep_start_operation = {
     .summary = "Submit a command with every combination of values, one job each.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &sweep_record,
+    REQUEST(struct sweep_request, sweep_fields),
     .answer = &started_record,
     .item = &app_job_compared_record,
     .items_name = "jobs",

@@ -43,8 +43,6 @@ static const struct field import_fields[] = {
     {"replace", FIELD(BOOL, struct import_request, replace),
      .help = "Delete the histories imported before."},
 };
-static const struct record import_record =
-    RECORD("market_import", struct import_request, import_fields);
 
 static const struct field count_fields[] = {
     {"reason", FIELD(TEXT, struct app_market_count, reason), .help = "Reason."},
@@ -293,7 +291,7 @@ const struct operation market_import_operation = {
     .summary = "Import price histories of spot instances.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &import_record,
+    REQUEST(struct import_request, import_fields),
     .answer = &imported_record,
     .run = run_import,
 };

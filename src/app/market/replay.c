@@ -21,8 +21,6 @@ static const struct field request_fields[] = {
     {"trace", FIELD(BOOL, struct replay_request, trace), .is_remote_only = true,
      .help = "In mode market, also tell how the costs of the start with the most regret grow."},
 };
-static const struct record request_record =
-    RECORD("market_replay", struct replay_request, request_fields);
 
 static void cost_cell(const void *record, struct buf *out)
 {
@@ -275,7 +273,7 @@ const struct operation market_replay_operation = {
     .summary = "Replay a training job through the imported price histories.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct replay_request, request_fields),
     .answer = &replayed_record,
     .run = run_replay,
 };

@@ -26,8 +26,6 @@ static const struct field request_fields[] = {
     {"prices", FIELD(BOOL, struct stats_request, prices), .is_remote_only = true,
      .help = "Also list the prices of each offer over time."},
 };
-static const struct record request_record =
-    RECORD("market_stats", struct stats_request, request_fields);
 
 static void lives_cell(const void *record, struct buf *out)
 {
@@ -161,23 +159,22 @@ static void usual_cell(const void *record, struct buf *out)
         buf_puts(out, "-");
 }
 
+#define GPU(TYPE, member) FIELD(TYPE, struct app_market_gpu, member)
 static const struct field gpu_fields[] = {
-    {"gpu", FIELD(TEXT, struct app_market_gpu, gpu), .heading = "GPU", .help = "Accelerator."},
-    {"offers", FIELD(COUNT, struct app_market_gpu, offers), .heading = "offers",
-     .help = "Offers that were for sale."},
+    {"gpu", GPU(TEXT, gpu), .heading = "GPU", .help = "Accelerator."},
+    {"offers", GPU(COUNT, offers), .heading = "offers", .help = "Offers that were for sale."},
     GPU_USD(struct app_market_gpu, min, "Lowest", "min"),
     GPU_USD(struct app_market_gpu, mean, "Mean", "mean"),
     GPU_USD(struct app_market_gpu, max, "Highest", "max"),
-    {"best_case_reduction", FIELD(REAL, struct app_market_gpu, reduction), REDUCTION,
+    {"best_case_reduction", GPU(REAL, reduction), REDUCTION,
      .help = "Highest quotient of on-demand and lowest spot price of an offer."},
-    {"share_at_on_demand", FIELD(REAL, struct app_market_gpu, cap_share),
-     .heading = "at on-demand", PERCENT,
+    {"share_at_on_demand", GPU(REAL, cap_share), .heading = "at on-demand", PERCENT,
      .help = "Share of the time for sale at the on-demand price or above."},
-    {"changes_per_day", FIELD(REAL, struct app_market_gpu, changes_per_day), PER_DAY,
+    {"changes_per_day", GPU(REAL, changes_per_day), PER_DAY,
      .help = "Changes of the price per offer and day."},
-    {"cheapest", FIELD(RECORDS, struct app_market_gpu, cheapest), .record = &cheapest_record,
+    {"cheapest", GPU(RECORDS, cheapest), .record = &cheapest_record,
      .help = "The cheapest offer over time."},
-    {"most_often_cheapest", FIELD(RECORD, struct app_market_gpu, usual), .record = &usual_record,
+    {"most_often_cheapest", GPU(RECORD, usual), .record = &usual_record,
      .heading = "most often cheapest", .cell = usual_cell, .cut_rank = 1, .least_width = 12,
      .help = "The offer that was the cheapest for the longest time; null = none was for sale."},
 };
@@ -423,7 +420,7 @@ const struct operation market_stats_operation = {
     .summary = "Summarize the imported price histories by GPU and by offer.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct stats_request, request_fields),
     .answer = &stats_record,
     .run = run_stats,
 };

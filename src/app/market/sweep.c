@@ -32,8 +32,6 @@ static const struct field request_fields[] = {
      .help = "V100-days of the second table (default: 0.125,0.25,0.5,1,2,4,8)."},
     MARKET_REPLAY_FIELDS(struct sweep_request, replay.),
 };
-static const struct record request_record =
-    RECORD("market_sweep", struct sweep_request, request_fields);
 
 static void unproved_cell(const void *record, struct buf *out)
 {
@@ -66,19 +64,17 @@ static const struct field six_fields[] = {
 static const struct record six_record =
     RECORD("market_gains", struct app_market_sweep_row, six_fields);
 
+#define FIGURE(TYPE, member) FIELD(TYPE, struct app_market_swept, member)
 static const struct field figure5_fields[] = {
-    {"v100_days", FIELD(REAL, struct app_market_swept, days), .help = "Work in days of a V100."},
-    {"models", FIELD(RECORDS, struct app_market_swept, rows), .record = &five_record,
-     .help = "Models."},
+    {"v100_days", FIGURE(REAL, days), .help = "Work in days of a V100."},
+    {"models", FIGURE(RECORDS, rows), .record = &five_record, .help = "Models."},
 };
 static const struct record figure5_record =
     RECORD("market_figure5", struct app_market_swept, figure5_fields);
 
 static const struct field figure6_fields[] = {
-    {"v100_days", FIELD(JSON, struct app_market_swept, durations),
-     .help = "Work in days of a V100."},
-    {"models", FIELD(RECORDS, struct app_market_swept, rows), .record = &six_record,
-     .help = "Models."},
+    {"v100_days", FIGURE(JSON, durations), .help = "Work in days of a V100."},
+    {"models", FIGURE(RECORDS, rows), .record = &six_record, .help = "Models."},
 };
 static const struct record figure6_record =
     RECORD("market_figure6", struct app_market_swept, figure6_fields);
@@ -122,9 +118,9 @@ static const struct field swept_fields[] = {
     SWEPT(COUNT, starts, .help = "Starts replayed."),
     SWEPT(COUNT, covered_starts, .is_absent = is_live,
           .help = "Starts that the histories of all clouds cover."),
-    {"figure5", FIELD(RECORD, struct app_market_swept, figure), .record = &figure5_record,
+    {"figure5", FIGURE(RECORD, figure), .record = &figure5_record,
      .omit_none = true, .help = "Reductions by strategy."},
-    {"figure6", FIELD(RECORD, struct app_market_swept, figure), .record = &figure6_record,
+    {"figure6", FIGURE(RECORD, figure), .record = &figure6_record,
      .omit_none = true, .help = "Gains of choosing each day, by duration."},
     SWEPT(RECORDS, cells, .record = &cell_record, .is_absent = is_paper,
           .help = "One replay per model and duration."),
@@ -355,7 +351,7 @@ const struct operation market_sweep_operation = {
     .summary = "Replay training jobs over models and durations through the price histories.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct sweep_request, request_fields),
     .answer = &swept_record,
     .run = run_sweep,
 };

@@ -22,23 +22,19 @@ struct tables_request {
 };
 
 /* clang-format off */
+#define TABLES(TYPE, member) FIELD(TYPE, struct tables_request, member)
 static const struct field request_fields[] = {
-    {"models", FIELD(LIST, struct tables_request, models), .option = "--model", .value = "NAME",
+    {"models", TABLES(LIST, models), .option = "--model", .value = "NAME",
      .most = MODELS_MAX, .help = "A model of the first table (default: the published five)."},
-    {"throughputs", FIELD(TEXT, struct tables_request, throughputs),
-     .value = "FILE",
-     .is_local = true,
+    {"throughputs", TABLES(TEXT, throughputs), .value = "FILE", .is_local = true,
      .help = "Iterations per second (CSV: model,batch_size,GPU...), before the built-in ones."},
-    {"on_demand", FIELD(TEXT, struct tables_request, on_demand), .value = "FILE",
-     .is_local = true,
+    {"on_demand", TABLES(TEXT, on_demand), .value = "FILE", .is_local = true,
      .help = "CSV: cloud,region,instance_type,gpu,gpus,usd_per_hour, before the built-in ones."},
-    {"sizes", FIELD(TEXT, struct tables_request, sizes), .value = "FILE", .is_local = true,
+    {"sizes", TABLES(TEXT, sizes), .value = "FILE", .is_local = true,
      .help = "CSV: model,dataset,dataset_gb,checkpoint_gb, before the built-in ones."},
-    {"egress", FIELD(TEXT, struct tables_request, egress), .value = "FILE", .is_local = true,
+    {"egress", TABLES(TEXT, egress), .value = "FILE", .is_local = true,
      .help = "CSV: cloud,destination,from_gb,usd_per_gb, before the built-in ones."},
 };
-static const struct record request_record =
-    RECORD("market_tables", struct tables_request, request_fields);
 
 #define SPEEDUP(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_speedup, key), __VA_ARGS__}
 static const struct field speedup_fields[] = {
@@ -303,7 +299,7 @@ const struct operation market_tables_operation = {
     .summary = "Compute throughput per dollar, egress costs and spot savings.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct tables_request, request_fields),
     .answer = &tables_record,
     .run = run_tables,
 };

@@ -28,7 +28,6 @@ static const struct field solve_fields[] = {
     PLAN_WORLD_FIELDS(struct solve_request, plan.),
 };
 /* clang-format on */
-static const struct record solve_record = RECORD("plan_solve", struct solve_request, solve_fields);
 
 /* What else the request asks for, of a plan that exists. */
 static int ask_further(struct app_plan *p,
@@ -74,7 +73,7 @@ const struct operation plan_solve_operation = {
     .summary = "Plan a pipeline: where and when each stage runs, at what cost, with a proof.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &solve_record,
+    REQUEST(struct solve_request, solve_fields),
     .answer = &app_plan_report_record,
     .run = run_solve,
 };
@@ -83,7 +82,6 @@ const struct operation plan_solve_operation = {
 
 /* clang-format off */
 static const struct field check_fields[] = {PLAN_PIPELINE_FIELDS(struct plan_request, )};
-static const struct record check_record = RECORD("plan_check", struct plan_request, check_fields);
 
 static const struct field finding_fields[] = {
     {"line", FIELD(INT, struct app_plan_finding, line), .help = "Line of the file; 0 = none."},
@@ -145,7 +143,7 @@ const struct operation plan_check_operation = {
     .summary = "Check a pipeline file: list each warning and error with its line.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &check_record,
+    REQUEST(struct plan_request, check_fields),
     .answer = &checked_record,
     .run = run_check,
 };

@@ -60,8 +60,6 @@ static const struct field request_fields[] = {
      .help = "Also keep what a chart shows."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("policy_simulate", struct simulate_request, request_fields);
 _Static_assert(ROUNDS_COLUMNS_DEFAULT == 4000, "the preset and the help of columns say so");
 
 static const struct field event_fields[] = {
@@ -511,7 +509,7 @@ const struct operation policy_simulate_operation = {
     .summary = "Simulate a policy round by round: jobs arrive, prices change.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct simulate_request, request_fields),
     .answer = &simulated_record,
     .item = &event_record,
     .items_name = "events",

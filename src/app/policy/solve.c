@@ -50,8 +50,6 @@ static const struct field request_fields[] = {
      .help = "Merge windows until the linear program has at most N columns (default: 200000)."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("policy_solve", struct solve_request, request_fields);
 _Static_assert(POLICY_COLUMNS_DEFAULT == 200000, "the preset and the help of columns say so");
 
 /* ---- texts of requests ---- */
@@ -412,7 +410,7 @@ const struct operation policy_solve_operation = {
     .summary = "Divide instances with quotas among many jobs, with a proof of optimality.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct solve_request, request_fields),
     .answer = &solved_record,
     .run = run_solve,
 };

@@ -69,8 +69,6 @@ static const struct field request_fields[] = {
      .help = "Answer with progress events as well."},
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("run_follow", struct app_run_get_request, request_fields);
 
 struct following {
     struct app *app;
@@ -253,7 +251,7 @@ const struct operation run_follow_operation = {
     .summary = "Answer with the events of a run until it is over, last with its bill.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &request_record,
+    REQUEST(struct app_run_get_request, request_fields),
     .answer = &app_run_record,
     .item = &event_record,
     .is_feed = true,

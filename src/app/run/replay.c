@@ -172,17 +172,13 @@ static const struct field rerun_request_fields[] = {
     APP_DRY_RUN_FIELD(struct request, dry_run),
 };
 /* clang-format on */
-static const struct record replay_request =
-    RECORD("replay_start", struct request, replay_request_fields);
-static const struct record rerun_request =
-    RECORD("rerun_start", struct request, rerun_request_fields);
 
 const struct operation replay_start_operation = {
     .name = "replay.start",
     .summary = "Run the recorded jobs that make a set version again.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &replay_request,
+    REQUEST(struct request, replay_request_fields),
     .answer = &started_record,
     .run = start_replay,
 };
@@ -192,7 +188,7 @@ const struct operation rerun_start_operation = {
     .summary = "Run the jobs that used older versions of a set again, on a newer version.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &rerun_request,
+    REQUEST(struct request, rerun_request_fields),
     .answer = &started_record,
     .run = start_rerun,
 };

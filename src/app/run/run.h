@@ -7,15 +7,12 @@
 #include "broker/core/runs.h"
 #include "broker/machine/bill.h"
 
-extern const struct operation *const run_operations[]; /* ends with NULL */
-
-extern const struct operation run_list_operation;     /* items: struct app_run */
-extern const struct operation run_get_operation;      /* struct app_run */
-extern const struct operation run_follow_operation;   /* struct app_run; struct app_run_event */
-extern const struct operation run_stop_operation;     /* struct app_run_stopped */
-extern const struct operation replay_start_operation; /* struct app_replay_started */
-extern const struct operation rerun_start_operation;  /* struct app_replay_started */
-extern const struct operation replay_get_operation;   /* struct app_replayed */
+/* clang-format off */
+#define RUN_OPERATIONS(X)                                                                          \
+    X(run_start) X(run_simulate) X(run_list) X(run_get) X(run_follow) X(run_stop)                  \
+    X(replay_start) X(rerun_start) X(replay_get)
+/* clang-format on */
+RUN_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- the record of a run ---- */
 

@@ -143,42 +143,37 @@ static void took_cell(const void *record, struct buf *out)
 }
 
 /* clang-format off */
+#define STAGE(TYPE, member) FIELD(TYPE, struct app_run_stage, member)
 static const struct field stage_fields[] = {
-    {"stage", FIELD(TEXT, struct app_run_stage, name), .help = "Name of the stage.",
+    {"stage", STAGE(TEXT, name), .help = "Name of the stage.",
      .heading = "stage", .cut_rank = 2, .least_width = 8},
-    {"state", FIELD(ENUM, struct app_run_stage, state), FIELD_CHOICES(app_run_stage_choices),
+    {"state", STAGE(ENUM, state), FIELD_CHOICES(app_run_stage_choices),
      .heading = "state", .help = "Its state."},
-    {"job", FIELD(INT, struct app_run_stage, job), .heading = "job",
-     .help = "Its job; of a gang, the first."},
-    {"reason", FIELD(TEXT, struct app_run_stage, reason), .help = "Why it is in that state."},
-    {"location", FIELD(TEXT, struct app_run_stage, location), .help = "Planned location."},
-    {"instance_type", FIELD(TEXT, struct app_run_stage, instance_type),
+    {"job", STAGE(INT, job), .heading = "job", .help = "Its job; of a gang, the first."},
+    {"reason", STAGE(TEXT, reason), .help = "Why it is in that state."},
+    {"location", STAGE(TEXT, location), .help = "Planned location."},
+    {"instance_type", STAGE(TEXT, instance_type),
      .help = "Planned instance type.", .heading = "planned on", .cut_rank = 1, .least_width = 8},
-    {"spot", FIELD(BOOL, struct app_run_stage, spot), .help = "Whether it is planned on spot."},
-    {"planned_s", FIELD(DURATION, struct app_run_stage, planned_s), .unit = "s",
+    {"spot", STAGE(BOOL, spot), .help = "Whether it is planned on spot."},
+    {"planned_s", STAGE(DURATION, planned_s), .unit = "s",
      .help = "Planned time.", .heading = "planned"},
-    {"runtime_s", FIELD(DURATION, struct app_run_stage, runtime_s), .unit = "s",
+    {"runtime_s", STAGE(DURATION, runtime_s), .unit = "s",
      .help = "Run time of its job until now.", .heading = "took", .cell = took_cell},
-    {"planned_usd", FIELD(MONEY, struct app_run_stage, planned_microusd), .unit = "USD",
+    {"planned_usd", STAGE(MONEY, planned_microusd), .unit = "USD",
      .help = "Planned cost.", .heading = "planned"},
-    {"cost_usd", FIELD(MONEY, struct app_run_stage, cost_microusd), .unit = "USD",
+    {"cost_usd", STAGE(MONEY, cost_microusd), .unit = "USD",
      .help = "Cost of its jobs until now; none of a simulated stage.", .heading = "cost"},
-    {"cpus", FIELD(REAL, struct app_run_stage, cpus), .help = "CPUs of each node."},
-    {"output", FIELD(TEXT, struct app_run_stage, output), .help = "Set version of its output.",
+    {"cpus", STAGE(REAL, cpus), .help = "CPUs of each node."},
+    {"output", STAGE(TEXT, output), .help = "Set version of its output.",
      .heading = "output", .cut_rank = 3, .least_width = 8},
-    {"note", FIELD(TEXT, struct app_run_stage, note),
-     .help = "How the stage differs from its plan."},
-    {"nodes", FIELD(INT, struct app_run_stage, nodes), .help = "Number of its nodes."},
-    {"attempts", FIELD(INT, struct app_run_stage, attempts),
-     .help = "Number of attempts: jobs, or gangs of jobs."},
-    {"servers", FIELD(INT, struct app_run_stage, servers),
-     .help = "Number of parameter servers among its nodes."},
-    {"elastic", FIELD(BOOL, struct app_run_stage, is_elastic),
-     .help = "Whether its nodes continue when a worker fails."},
-    {"resumed_job", FIELD(INT, struct app_run_stage, resumed_job),
+    {"note", STAGE(TEXT, note), .help = "How the stage differs from its plan."},
+    {"nodes", STAGE(INT, nodes), .help = "Number of its nodes."},
+    {"attempts", STAGE(INT, attempts), .help = "Number of attempts: jobs, or gangs of jobs."},
+    {"servers", STAGE(INT, servers), .help = "Number of parameter servers among its nodes."},
+    {"elastic", STAGE(BOOL, is_elastic), .help = "Whether its nodes continue when a worker fails."},
+    {"resumed_job", STAGE(INT, resumed_job),
      .help = "Job of an earlier run whose checkpoint it resumed from."},
-    {"repeated_job", FIELD(INT, struct app_run_stage, repeated_job),
-     .help = "Recorded job that it runs again."},
+    {"repeated_job", STAGE(INT, repeated_job), .help = "Recorded job that it runs again."},
 };
 /* clang-format on */
 const struct record app_run_stage_record = RECORD("run_stage", struct app_run_stage, stage_fields);
@@ -487,7 +482,6 @@ static const struct field list_fields[] = {
      .least = 1, .most = 1e9, .preset = "50", .value = "N"},
 };
 /* clang-format on */
-static const struct record list_record = RECORD("run_list", struct list_request, list_fields);
 
 struct listing {
     struct app *app;
@@ -530,7 +524,7 @@ const struct operation run_list_operation = {
     .summary = "List runs of pipelines, the newest first.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &list_record,
+    REQUEST(struct list_request, list_fields),
     .item = &listed_record,
     .run = run_list,
 };

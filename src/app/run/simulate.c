@@ -34,35 +34,31 @@ struct simulate_request {
 static const struct field follow_fields[] = {
     MARKET_FOLLOW_FIELDS(struct simulate_request, market.follow.),
 };
+#define SIMULATE(TYPE, member) FIELD(TYPE, struct simulate_request, member)
 static const struct field request_fields[] = {
     PLAN_PIPELINE_FIELDS(struct simulate_request, plan.),
     PLAN_GOAL_FIELDS(struct simulate_request, plan.),
     PLAN_WORLD_FIELDS(struct simulate_request, plan.),
-    {"seed", FIELD(INT, struct simulate_request, market.seed), .value = "N", .most = SEED_MAX,
+    {"seed", SIMULATE(INT, market.seed), .value = "N", .most = SEED_MAX,
      .help = "sim: seed of the simulation (default 1); the same seed gives the same run."},
-    {"noise", FIELD(REAL, struct simulate_request, noise), .value = "F", .most = 1,
+    {"noise", SIMULATE(REAL, noise), .value = "F", .most = 1,
      .help = "sim: standard deviation of the logarithm of run time over planned time (default "
              "0.03)."},
-    {"faults", FIELD(TEXT, struct simulate_request, faults), .is_local = true,
-     .value = "FILE",
-     .former = "--troubles",
+    {"faults", SIMULATE(TEXT, faults), .is_local = true, .value = "FILE", .former = "--troubles",
      .help = "sim: faults of the simulated cloud, as docs/machines.md writes them."},
-    {"faults_text", FIELD(TEXT, struct simulate_request, faults_text), .is_remote_only = true,
+    {"faults_text", SIMULATE(TEXT, faults_text), .is_remote_only = true,
      .help = "Text of the file of faults; faults then is its name in messages."},
-    {"start", FIELD(TEXT, struct simulate_request, market.start), .value = "TIME",
+    {"start", SIMULATE(TEXT, market.start), .value = "TIME",
      .help = "sim: start then in the imported price histories and follow their prices: "
              "2020-03-01, or 2020-03-01T06:00:00Z."},
     MARKET_FOLLOW_FIELDS(struct simulate_request, market.follow.),
-    {"max_cost_usd", FIELD(MONEY, struct simulate_request, max_microusd), .option = "--max-cost",
-     .value = "USD", .unit = "USD", .most = MONEY_MAX_USD,
-     .help = "Stop the run before it costs more."},
-    {"resume", FIELD(BOOL, struct simulate_request, resume),
+    {"max_cost_usd", SIMULATE(MONEY, max_microusd), .option = "--max-cost", .value = "USD",
+     .unit = "USD", .most = MONEY_MAX_USD, .help = "Stop the run before it costs more."},
+    {"resume", SIMULATE(BOOL, resume),
      .help = "Continue the last run of this pipeline that did not finish."},
     APP_DRY_RUN_FIELD(struct simulate_request, dry_run),
 };
 /* clang-format on */
-static const struct record request_record =
-    RECORD("run_simulate", struct simulate_request, request_fields);
 
 static int check_request(const struct simulate_request *q, const struct answer *out, struct err *e)
 {
@@ -591,7 +587,7 @@ const struct operation run_simulate_operation = {
     .summary = "Plan a pipeline and simulate its run in virtual time.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct simulate_request, request_fields),
     .answer = &bill_record,
     .item = &event_record,
     .is_feed = true,

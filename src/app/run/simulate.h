@@ -6,8 +6,6 @@
 #include "app/run/follow.h"
 #include "app/run/run.h"
 
-extern const struct operation run_simulate_operation; /* struct app_simulated, _event */
-
 /* A stage changed its state, or something happened to the run. */
 struct app_simulated_event {
     const char *event; /* "stage" or "note" */

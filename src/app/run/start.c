@@ -123,8 +123,6 @@ static const struct field request_fields[] = {
      .help = "Run every stage, even those that have not changed since an earlier run."},
     APP_DRY_RUN_FIELD(struct start_request, dry_run),
 };
-static const struct record request_record =
-    RECORD("run_start", struct start_request, request_fields);
 
 static const struct field started_fields[] = {
     {"event", FIELD(TEXT, struct app_run_started, event),
@@ -238,7 +236,7 @@ const struct operation run_start_operation = {
     .summary = "Plan a pipeline and start it as a run.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct start_request, request_fields),
     .answer = &started_record,
     .run = run_start,
 };

@@ -6,8 +6,6 @@
 #include "app/run/location.h"
 #include "app/run/run.h"
 
-extern const struct operation run_start_operation; /* struct app_run_started */
-
 /* The plan of a request, solved unless *is_solved_out is false: a dry run leaves its plan for the
  * start that follows. NULL: e. */
 struct app_plan *app_run_plan(struct app *app,

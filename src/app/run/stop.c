@@ -14,8 +14,6 @@ static const struct field request_fields[] = {
     {"now", FIELD(BOOL, struct stop_request, now),
      .help = "Stop at once: running jobs get no time to end by themselves."},
 };
-static const struct record request_record =
-    RECORD("run_stop", struct stop_request, request_fields);
 
 static const struct field stopped_fields[] = {
     {"run", FIELD(INT, struct app_run_stopped, run), .help = "Number of the run."},
@@ -57,7 +55,7 @@ const struct operation run_stop_operation = {
     .summary = "Stop a run; finished stages keep their outputs.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &request_record,
+    REQUEST(struct stop_request, request_fields),
     .answer = &stopped_record,
     .run = run_stop,
 };
