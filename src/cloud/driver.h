@@ -6,6 +6,7 @@
 #define CLOUD_DRIVER_H
 
 #include "cloud/cloud.h"
+#include "cloud/instances.h"
 
 struct cloud_driver;
 
@@ -43,5 +44,25 @@ int cloud_fail(struct cloud_error *e,
                enum cloud_scope scope,
                const char *fmt,
                ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- folder.c ---- */
+
+struct cloud_folder {
+    struct instances *instances;
+    int64_t delete_ms; /* how long a machine takes to go once it is terminated */
+    /* Finishes what instance_begin has made of a request, or refuses it. Called with the lock held,
+     * for tokens that are not known yet. */
+    int (*provision)(struct cloud *c,
+                     const struct cloud_request *request,
+                     struct instance *instance,
+                     struct cloud_error *e);
+};
+
+/* Each as the driver's function of that name. */
+cloud_launch_fn cloud_folder_launch;
+cloud_look_fn cloud_folder_look;
+cloud_terminate_fn cloud_folder_terminate;
+cloud_list_fn cloud_folder_list;
+void cloud_folder_close(struct cloud *c);
 
 #endif

@@ -1,6 +1,7 @@
-#include "cloud/folder.h"
-
+/* The functions that the drivers pool and sim share: clouds whose state is a folder of the
+ * home. priv of such a cloud begins with a struct cloud_folder. */
 #include "base/mem.h"
+#include "cloud/driver.h"
 
 #include <stdlib.h>
 #include <string.h>

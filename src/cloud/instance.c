@@ -1,7 +1,9 @@
-#include "cloud/instance.h"
-
+/* One machine in the state of a pool or a simulated cloud. Its state at a moment
+ * follows from times that are fixed at launch and termination: nothing has to be written when a
+ * boot ends or a spot instance is preempted. */
 #include "base/buf.h"
 #include "base/hash.h"
+#include "cloud/instances.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * lists it. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cloud/folder.h"
+#include "cloud/driver.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "cloud/folder.h"
+#include "cloud/driver.h"
 #include "cloud/sumfile.h"
 
 #include <inttypes.h>

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "exec/driver.h"
 #include "exec/reuse.h"
-#include "exec/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-#include "exec/transfer.h"
-
+/* A directory as a stream of tar, from here to a command and back. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/child.h"
+#include "exec/driver.h"
 
 #include <dirent.h>
 #include <errno.h>

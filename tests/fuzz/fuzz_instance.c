@@ -4,7 +4,7 @@
 #include "base/auto.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "cloud/instance.h"
+#include "cloud/instances.h"
 #include "cloud/sumfile.h"
 
 #include <assert.h>

@@ -1,7 +1,8 @@
-#include "broker/sim/simulate_world.h"
-
+/* The sim cloud and the virtual clock of one simulated run, locked by one process
+ * at a time. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "broker/sim/internal.h"
 #include "broker/sim/simulate.h"
 
 #include <errno.h>

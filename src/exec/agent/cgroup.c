@@ -1,9 +1,10 @@
-#include "exec/agent/cgroup.h"
-
+/* Control groups, version 2 or 1, as the kernel's files show them. One group a hierarchy,
+ * all of the same name. Everything here may fail for want of rights, and says why. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/time.h"
 #include "exec/agent/jobdir.h"
+#include "exec/agent/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-#include "exec/agent/claim.h"
-
+/* Which home uses this machine. Homes that come as the same user see each other's claims, in
+ * one small file beside their directories of jobs. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "exec/agent/lease.h"
+#include "exec/agent/modes.h"
 #include "exec/jobfile.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
-#include "exec/agent/follow.h"
-
+/* Tells a job's state and log as frames (exec/frames.h), from these places of its files on,
+ * until it is over. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "exec/agent/jobrecord.h"
+#include "exec/agent/modes.h"
 #include "exec/frames.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
-#include "exec/agent/jobfiles.h"
-
+/* A job's directory is put together from what came and what the cache of this machine
+ * has.
+ */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "exec/agent/cache.h"
+#include "exec/agent/modes.h"
 #include "exec/digest.h"
 #include "exec/reuse.h"
 

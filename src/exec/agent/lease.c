@@ -1,10 +1,11 @@
-#include "exec/agent/lease.h"
-
+/* The lease of a machine, which the broker renews: the last agent there powers the machine
+ * off when the lease has lapsed, if its job says how. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "exec/agent/jobdir.h"
+#include "exec/agent/modes.h"
 
 #include <dirent.h>
 #include <errno.h>

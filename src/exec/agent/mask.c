@@ -1,6 +1,8 @@
-#include "exec/agent/mask.h"
-
+/* Takes the values of secrets out of what a job prints, before it is written anywhere: three
+ * stars stand for a value, and for each line of one that has several, however long they are. Values
+ * and lines of fewer than MASK_LEAST bytes stay: they are everywhere. */
 #include "base/mem.h"
+#include "exec/agent/supervise.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

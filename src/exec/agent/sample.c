@@ -1,9 +1,9 @@
-#include "exec/agent/sample.h"
-
+/* What a job uses: processors, memory, the machine's network, its GPUs. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "exec/agent/jobdir.h"
+#include "exec/agent/supervise.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,9 +1,10 @@
-#include "exec/agent/start.h"
-
+/* Makes the process that becomes a job's command, in a session of its own, waiting until it
+ * is let go. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "exec/agent/jobrecord.h"
+#include "exec/agent/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,10 +7,7 @@
 #include "exec/agent/joblog.h"
 #include "exec/agent/jobrecord.h"
 #include "exec/agent/limits.h"
-#include "exec/agent/mask.h"
 #include "exec/agent/processes.h"
-#include "exec/agent/sample.h"
-#include "exec/agent/start.h"
 #include "exec/statefile.h"
 
 #include <errno.h>

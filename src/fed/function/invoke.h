@@ -2,10 +2,28 @@
 #ifndef FED_FUNCTION_INVOKE_H
 #define FED_FUNCTION_INVOKE_H
 
+#include "base/auto.h"
 #include "base/json.h"
 #include "fed/event.h"
-#include "fed/function/settings.h"
+#include "fed/round.h"
 #include "net/http.h"
+
+/* ---- settings.c ---- */
+
+struct function_settings {
+    struct fed_aggregator aggregator;
+    struct fed_place up;
+    struct fed_place *fanout;
+    char *up_event_url;
+    char *event_log;
+    char *token; /* a secret */
+};
+
+/* ERR_USAGE names the variable. */
+int function_settings_read(struct function_settings *s, struct err *e);
+void function_settings_clear(struct function_settings *s);
+
+/* ---- invoke.c ---- */
 
 struct function {
     struct function_settings settings;

@@ -1,7 +1,8 @@
-#include "fed/function/settings.h"
-
+/* The settings of the aggregator, from its environment. `tradewind-aggregator --help`
+ * lists the variables, docs/geo-function.md describes them. */
 #include "base/mem.h"
 #include "base/number.h"
+#include "fed/function/invoke.h"
 
 #include <math.h>
 #include <stdlib.h>
