@@ -332,7 +332,7 @@ static int submit(const struct search *s,
         return -1;
     const struct lake_job_request request = {
         .command = (const char *const *)command,
-        .n_command = template_n_words(s->profile->template),
+        .n_command = s->profile->template->n,
         .input = old.asked.input,
         .code = old.asked.code,
         .details = old.asked.details,

@@ -89,8 +89,8 @@ static int check_extent(const struct template *t, size_t n, struct err *e)
 {
     size_t bytes = 0;
 
-    for (size_t i = 0; i < template_n_words(t); i++)
-        bytes += strlen(template_word(t, i)) + 1;
+    for (size_t i = 0; i < t->n; i++)
+        bytes += strlen(t->written[i]) + 1;
     if (n > TEMPLATE_COMBINATIONS_MAX)
         return err_set(e, ERR_USAGE,
                        "that makes %zu jobs, more than %d: leave some values or sizes out", n,
@@ -110,7 +110,7 @@ int app_job_batch_init(struct app_job_batch *b,
                        const struct profile_sizes *mems_mb,
                        struct err *e)
 {
-    size_t combinations = template_combinations(template);
+    size_t combinations = template->combinations;
     size_t n = combinations * cpus->n * mems_mb->n, at = 0;
 
     *b = (struct app_job_batch){.name = mem_printf("%s %s", kind, name),
@@ -124,7 +124,7 @@ int app_job_batch_init(struct app_job_batch *b,
         for (size_t c = 0; c < cpus->n; c++)
             for (size_t m = 0; m < mems_mb->n; m++)
                 b->items[at++] = (struct app_job_item){.command = template_command(template, i),
-                                                       .n_command = template_n_words(template),
+                                                       .n_command = template->n,
                                                        .cpus = cpus->values[c],
                                                        .memory_mb = (uint64_t)mems_mb->values[m]};
     sort_items(b);

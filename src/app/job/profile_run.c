@@ -84,7 +84,7 @@ static int read_command(struct grid *g,
         return -1;
     copy_sizes(&g->cpus, default_cpus, 3);
     copy_sizes(&g->mems_mb, default_mems_mb, 3);
-    if (template_combinations(g->template) == 1)
+    if (g->template->combinations == 1)
         app_notice(app, "the command has no list, so only sizes are tried; a shell may have "
                         "expanded it: write '{1,2,5}' in quotes");
     return 0;

@@ -47,7 +47,7 @@ static int read_template(const struct sweep_request *q, struct template **out, s
     *out = template_new(q->command.items, q->command.n, e);
     if (!*out)
         return -1;
-    if (template_combinations(*out) == 1)
+    if ((*out)->combinations == 1)
         return err_set(e, ERR_USAGE,
                        "there is no list in the command: write {1,2} where it is to vary, in "
                        "quotes, since a shell may expand it");

@@ -293,8 +293,8 @@ static int save(const char *home, const struct broker_profile *p, struct err *e)
 
     json_object_set_new(root, "name", json_string(p->name));
     json_object_set_new(root, "template", words);
-    for (size_t i = 0; i < template_n_words(p->template); i++)
-        if (json_array_append_new(words, json_string(template_word(p->template, i))) < 0)
+    for (size_t i = 0; i < p->template->n; i++)
+        if (json_array_append_new(words, json_string(p->template->written[i])) < 0)
             return err_set(e, ERR_USAGE, "word %zu of the command is not UTF-8 text", i + 1);
     json_object_set_new(root, "cpus", sizes_json(&p->cpus));
     json_object_set_new(root, "mems_mb", sizes_json(&p->mems_mb));

@@ -26,8 +26,6 @@ struct run {
 struct runs {
     struct arena *arena;
     const struct template *template;
-    const struct template_arg *args;
-    size_t n_args;
     struct run *items;
     size_t n, cap;
 };
@@ -51,9 +49,9 @@ static int take_run(void *context, const struct lake_job *job, struct err *e)
         !template_matches(r->template, command, job->asked.n_command))
         return 0;
     run.name = arena_printf(r->arena, "job %lld", (long long)job->id);
-    run.values = arena_alloc(r->arena, r->n_args + 1, sizeof *run.values);
-    for (size_t i = 0; run.name && run.values && i < r->n_args; i++) {
-        run.values[i] = arena_dup(r->arena, template_value(&r->args[i], command));
+    run.values = arena_alloc(r->arena, r->template->n_args + 1, sizeof *run.values);
+    for (size_t i = 0; run.name && run.values && i < r->template->n_args; i++) {
+        run.values[i] = arena_dup(r->arena, template_value(&r->template->args[i], command));
         if (!run.values[i])
             run.name = NULL;
     }
@@ -87,11 +85,12 @@ static size_t count_different(const struct runs *r, size_t arg, size_t limit, bo
 
 static bool is_feature(const struct runs *r, size_t arg)
 {
+    const struct template_arg *a = &r->template->args[arg];
     bool numbers;
 
-    if (r->args[arg].listed)
+    if (a->listed)
         return true;
-    if (!r->args[arg].option || strlen(r->args[arg].key) > FIT_NAME_MAX_BYTES)
+    if (!a->option || strlen(a->key) > FIT_NAME_MAX_BYTES)
         return false;
     size_t n = count_different(r, arg, TEXTS_MAX + 1, &numbers);
     return n > 1 && (numbers || n <= TEXTS_MAX);
@@ -103,8 +102,8 @@ static size_t choose_features(const struct runs *r, size_t chosen[static FIT_FEA
     size_t n = 0;
 
     for (int listed = 1; listed >= 0; listed--)
-        for (size_t i = 0; i < r->n_args && n < FIT_FEATURES_MAX - 2; i++)
-            if (r->args[i].listed == (bool)listed && is_feature(r, i))
+        for (size_t i = 0; i < r->template->n_args && n < FIT_FEATURES_MAX - 2; i++)
+            if (r->template->args[i].listed == (bool)listed && is_feature(r, i))
                 chosen[n++] = i;
     return n;
 }
@@ -121,7 +120,7 @@ static struct fit *learn(const struct runs *r, struct err *e)
         row[0] = (struct fit_value){.name = FIT_CPUS, .number = run->cpus};
         row[1] = (struct fit_value){.name = FIT_MEMORY, .number = run->memory_mb};
         for (size_t k = 0; k < n; k++)
-            row[2 + k] = fit_value_read(r->args[chosen[k]].key, run->values[chosen[k]]);
+            row[2 + k] = fit_value_read(r->template->args[chosen[k]].key, run->values[chosen[k]]);
         runs[i] = (struct fit_run){
             .name = run->name, .values = row, .n_values = width, .runtime_s = run->runtime_s};
     }
@@ -135,7 +134,6 @@ static int take_runs(struct lake *l, const struct broker_profile *p, struct runs
 
     r->arena = arena_new(RUNS_BYTES_MAX);
     r->template = p->template;
-    r->args = template_args(p->template, &r->n_args);
     if (lake_job_list(l, &finished, take_run, r, e) < 0)
         return err_wrap(e, "profile %s", p->name);
     return 0;

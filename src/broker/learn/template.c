@@ -1,5 +1,6 @@
 #include "broker/learn/template.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -17,50 +18,19 @@
 struct list {
     char *before;
     char **items;
-    size_t n;
+    size_t n, cap;
 };
 
-struct word {
-    char *written;
+struct template_word {
     struct list *lists;
-    size_t n_lists;
+    size_t n_lists, cap;
     char *after; /* the last list; the whole word where there is none */
 };
 
-struct template
-{
-    struct word *words;
-    size_t n;
-    size_t combinations;
-    struct template_arg *args;
-    size_t n_args, cap_args;
-};
-
-static void word_clear(struct word *w)
-{
-    for (size_t i = 0; i < w->n_lists; i++) {
-        for (size_t k = 0; k < w->lists[i].n; k++)
-            free(w->lists[i].items[k]);
-        free(w->lists[i].items);
-        free(w->lists[i].before);
-    }
-    free(w->lists);
-    free(w->after);
-    free(w->written);
-    *w = (struct word){0};
-}
-
 void template_free(struct template *t)
 {
-    if (!t)
-        return;
-    for (size_t i = 0; i < t->n; i++)
-        word_clear(&t->words[i]);
-    for (size_t i = 0; i < t->n_args; i++)
-        free(t->args[i].key);
-    free(t->args);
-    free(t->words);
-    free(t);
+    if (t)
+        arena_free(t->arena);
 }
 
 /* ---- reading a word ---- */
@@ -81,20 +51,20 @@ static const char *list_end(const char *text)
     return NULL;
 }
 
-static void list_add(struct list *list, const char *text, size_t len)
+static void list_add(struct arena *a, struct list *list, const char *text)
 {
-    list->items = mem_grow(list->items, list->n + 1, sizeof *list->items);
-    list->items[list->n++] = mem_printf("%.*s", (int)len, text);
+    list->items = arena_room(a, list->items, list->n, &list->cap, sizeof *list->items);
+    list->items[list->n++] = arena_dup(a, text);
 }
 
-static void read_items(struct list *list, const char *from, const char *end)
+static void read_items(struct arena *a, struct list *list, const char *from, const char *end)
 {
     AUTO_CLEAR(buf) struct buf item;
 
     buf_init(&item, LAKE_JOB_TEXT_MAX);
     for (const char *p = from + 1; p < end; p++) {
         if (*p == ',' || *p == '}') {
-            list_add(list, buf_str(&item), item.len);
+            list_add(a, list, buf_str(&item));
             buf_clear(&item);
             buf_init(&item, LAKE_JOB_TEXT_MAX);
             continue;
@@ -104,12 +74,11 @@ static void read_items(struct list *list, const char *from, const char *end)
     }
 }
 
-static void word_read(struct word *w, const char *text)
+static void word_read(struct arena *a, struct template_word *w, const char *text)
 {
     AUTO_CLEAR(buf) struct buf literal;
 
     buf_init(&literal, LAKE_JOB_TEXT_MAX);
-    w->written = mem_dup(text);
     for (const char *p = text; *p;) {
         const char *end = *p == '{' ? list_end(p) : NULL;
         if (!end) {
@@ -117,15 +86,15 @@ static void word_read(struct word *w, const char *text)
             buf_add(&literal, p++, 1);
             continue;
         }
-        w->lists = mem_grow(w->lists, w->n_lists + 1, sizeof *w->lists);
+        w->lists = arena_room(a, w->lists, w->n_lists, &w->cap, sizeof *w->lists);
         struct list *list = &w->lists[w->n_lists++];
-        *list = (struct list){.before = mem_dup(buf_str(&literal))};
-        read_items(list, p, end);
+        *list = (struct list){.before = arena_dup(a, buf_str(&literal))};
+        read_items(a, list, p, end);
         buf_clear(&literal);
         buf_init(&literal, LAKE_JOB_TEXT_MAX);
         p = end;
     }
-    w->after = mem_dup(buf_str(&literal));
+    w->after = arena_dup(a, buf_str(&literal));
 }
 
 /* ---- writing a word ---- */
@@ -138,7 +107,7 @@ static void put_marked(struct buf *b, const char *text, const char *signs)
     }
 }
 
-static void word_write(struct word *w)
+static char *word_write(struct arena *a, const struct template_word *w)
 {
     AUTO_CLEAR(buf) struct buf b;
 
@@ -152,29 +121,10 @@ static void word_write(struct word *w)
         buf_puts(&b, "}");
     }
     put_marked(&b, w->after, "{");
-    free(w->written);
-    w->written = mem_dup(buf_str(&b));
+    return arena_dup(a, buf_str(&b));
 }
 
-/* The word where each list is one of its texts; `choice` counts through them, the last fastest. */
-static char *word_at(const struct word *w, size_t choice)
-{
-    AUTO_CLEAR(buf) struct buf b;
-    size_t divisor = 1;
-
-    buf_init(&b, LAKE_JOB_TEXT_MAX);
-    for (size_t i = 0; i < w->n_lists; i++)
-        divisor *= w->lists[i].n;
-    for (size_t i = 0; i < w->n_lists; i++) {
-        divisor /= w->lists[i].n;
-        buf_puts(&b, w->lists[i].before);
-        buf_puts(&b, w->lists[i].items[choice / divisor % w->lists[i].n]);
-    }
-    buf_puts(&b, w->after);
-    return mem_dup(buf_str(&b));
-}
-
-static size_t word_choices(const struct word *w)
+static size_t word_choices(const struct template_word *w)
 {
     size_t n = 1;
 
@@ -182,6 +132,22 @@ static size_t word_choices(const struct word *w)
         n *= w->lists[i].n;
     assert(n > 0); /* a list has two texts at least */
     return n;
+}
+
+/* The word where each list is one of its texts; `choice` counts through them, the last fastest. */
+static char *word_at(const struct template_word *w, size_t choice)
+{
+    AUTO_CLEAR(buf) struct buf b;
+    size_t divisor = word_choices(w);
+
+    buf_init(&b, LAKE_JOB_TEXT_MAX);
+    for (size_t i = 0; i < w->n_lists; i++) {
+        divisor /= w->lists[i].n;
+        buf_puts(&b, w->lists[i].before);
+        buf_puts(&b, w->lists[i].items[choice / divisor % w->lists[i].n]);
+    }
+    buf_puts(&b, w->after);
+    return mem_dup(buf_str(&b));
 }
 
 /* ---- combinations ---- */
@@ -198,11 +164,6 @@ static int count_combinations(struct template *t, struct err *e)
                                TEMPLATE_COMBINATIONS_MAX);
         }
     return 0;
-}
-
-size_t template_combinations(const struct template *t)
-{
-    return t->combinations;
 }
 
 char **template_command(const struct template *t, size_t combination)
@@ -232,10 +193,10 @@ struct args_reader {
 };
 
 /* Names that the model has for resources, and signs that it does not take. */
-static char *feature_name(const char *key)
+static char *feature_name(struct arena *a, const char *key)
 {
     bool taken = strcmp(key, FIT_CPUS) == 0 || strcmp(key, FIT_MEMORY) == 0;
-    char *name = mem_printf("%s%s", taken ? "arg." : "", key);
+    char *name = arena_printf(a, "%s%s", taken ? "arg." : "", key);
 
     for (char *p = name; *p; p++)
         if (*p == '/')
@@ -243,14 +204,12 @@ static char *feature_name(const char *key)
     return name;
 }
 
-static struct template_arg *arg_slot(struct template *t, char *key)
+static struct template_arg *arg_slot(struct template *t, const char *key)
 {
     for (size_t i = 0; i < t->n_args; i++)
-        if (strcmp(t->args[i].key, key) == 0) {
-            free(t->args[i].key);
+        if (strcmp(t->args[i].key, key) == 0)
             return &t->args[i];
-        }
-    t->args = mem_room(t->args, t->n_args, &t->cap_args, sizeof *t->args);
+    t->args = arena_room(t->arena, t->args, t->n_args, &t->cap_args, sizeof *t->args);
     return &t->args[t->n_args++];
 }
 
@@ -266,7 +225,7 @@ static int note_arg(void *context, const struct meta_pair *pair, struct err *e)
         uintptr_t at = (uintptr_t)pair->value, begin = (uintptr_t)word;
         if (at < begin || at > begin + len)
             continue;
-        char *key = feature_name(pair->key);
+        char *key = feature_name(t->arena, pair->key);
         *arg_slot(t, key) = (struct template_arg){
             .key = key,
             .word = i,
@@ -287,12 +246,6 @@ static int read_args(struct template *t, struct err *e)
     return result;
 }
 
-const struct template_arg *template_args(const struct template *t, size_t *n_out)
-{
-    *n_out = t->n_args;
-    return t->args;
-}
-
 int template_check_args(const struct template *t, struct err *e)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -306,7 +259,7 @@ int template_check_args(const struct template *t, struct err *e)
                 e, ERR_USAGE,
                 "the list in \"%.100s\" is not a value of an argument, so nothing can be "
                 "learned about it",
-                t->words[i].written);
+                t->written[i]);
     }
     return 0;
 }
@@ -320,6 +273,18 @@ const char *template_value(const struct template_arg *arg, const char *const *co
 }
 
 /* ---- making ---- */
+
+static struct template *template_begin(size_t n)
+{
+    struct arena *a = arena_new(SIZE_MAX);
+    struct template *t = arena_zero(a, 1, sizeof *t);
+
+    t->arena = a;
+    t->written = arena_zero(a, n, sizeof *t->written);
+    t->words = arena_zero(a, n, sizeof *t->words);
+    t->n = n;
+    return t;
+}
 
 static int template_finish(struct template *t, struct err *e)
 {
@@ -342,22 +307,12 @@ struct template *template_new(const char *const *words, size_t n, struct err *e)
                 LAKE_JOB_TEXT_MAX);
         return NULL;
     }
-    AUTO(template) struct template *t = mem_zero(1, sizeof *t);
-    t->words = mem_zero(n, sizeof *t->words);
-    t->n = n;
-    for (size_t i = 0; i < n; i++)
-        word_read(&t->words[i], words[i]);
+    AUTO(template) struct template *t = template_begin(n);
+    for (size_t i = 0; i < n; i++) {
+        t->written[i] = arena_dup(t->arena, words[i]);
+        word_read(t->arena, &t->words[i], words[i]);
+    }
     return template_finish(t, e) < 0 ? NULL : TAKE(t);
-}
-
-size_t template_n_words(const struct template *t)
-{
-    return t->n;
-}
-
-const char *template_word(const struct template *t, size_t i)
-{
-    return t->words[i].written;
 }
 
 char *template_text(const struct template *t)
@@ -366,7 +321,7 @@ char *template_text(const struct template *t)
 
     buf_init(&b, 4 * LAKE_JOB_TEXT_MAX);
     for (size_t i = 0; i < t->n; i++)
-        shell_put_word(&b, t->words[i].written);
+        shell_put_word(&b, t->written[i]);
     return mem_dup(buf_str(&b));
 }
 
@@ -381,7 +336,7 @@ static const struct template_arg *arg_of_word(const struct template *t, size_t w
 }
 
 /* The texts before the first and behind the last list stand in every word of the template. */
-static bool list_word_matches(const struct word *w, const char *text)
+static bool list_word_matches(const struct template_word *w, const char *text)
 {
     size_t before = strlen(w->lists[0].before), after = strlen(w->after), len = strlen(text);
 
@@ -399,7 +354,7 @@ static bool could_be_value(const char *text)
 
 /* Whether text is what the word stands for in some command, from this list on. There are at most
  * TEMPLATE_COMBINATIONS_MAX ways. */
-static bool stands_for(const struct word *w, size_t list, const char *text)
+static bool stands_for(const struct template_word *w, size_t list, const char *text)
 {
     if (list == w->n_lists)
         return strcmp(text, w->after) == 0;
@@ -418,7 +373,7 @@ static bool stands_for(const struct word *w, size_t list, const char *text)
 
 static bool word_matches(const struct template *t, size_t i, const char *text)
 {
-    const struct word *w = &t->words[i];
+    const struct template_word *w = &t->words[i];
     const struct template_arg *arg = arg_of_word(t, i);
 
     if (arg && arg->offset == 0 && !could_be_value(text))
@@ -480,7 +435,7 @@ char **template_fill(const struct template *t,
 
 /* ---- two templates ---- */
 
-static bool same_word(const struct word *a, const struct word *b)
+static bool same_word(const struct template_word *a, const struct template_word *b)
 {
     bool same = a->n_lists == b->n_lists && strcmp(a->after, b->after) == 0;
 
@@ -506,25 +461,23 @@ static bool list_has(const struct list *list, const char *item)
     return false;
 }
 
-static void list_join(struct list *to, const struct list *from)
+static void list_join(struct arena *a, struct list *to, const struct list *from)
 {
     for (size_t i = 0; i < from->n; i++)
         if (!list_has(to, from->items[i]))
-            list_add(to, from->items[i], strlen(from->items[i]));
+            list_add(a, to, from->items[i]);
 }
 
 struct template *template_union(const struct template *a, const struct template *b, struct err *e)
 {
-    AUTO(template) struct template *t = mem_zero(1, sizeof *t);
+    AUTO(template) struct template *t = template_begin(a->n);
 
-    t->words = mem_zero(a->n, sizeof *t->words);
-    t->n = a->n;
     for (size_t i = 0; i < a->n; i++) {
-        word_read(&t->words[i], a->words[i].written);
-        for (size_t k = 0; k < t->words[i].n_lists; k++)
-            list_join(&t->words[i].lists[k], &b->words[i].lists[k]);
-        if (t->words[i].n_lists)
-            word_write(&t->words[i]);
+        struct template_word *w = &t->words[i];
+        word_read(t->arena, w, a->written[i]);
+        for (size_t k = 0; k < w->n_lists; k++)
+            list_join(t->arena, &w->lists[k], &b->words[i].lists[k]);
+        t->written[i] = w->n_lists ? word_write(t->arena, w) : arena_dup(t->arena, a->written[i]);
     }
     return template_finish(t, e) < 0 ? NULL : TAKE(t);
 }

@@ -17,25 +17,6 @@
 #define TEMPLATE_COMBINATIONS_MAX 10000
 #define TEMPLATE_WORDS_MAX 1000
 
-struct template;
-
-/* ERR_USAGE: no word, too many, or more than TEMPLATE_COMBINATIONS_MAX commands. */
-struct template *template_new(const char *const *words, size_t n, struct err *e);
-void template_free(struct template *t);
-AUTO_DEFINE(template)
-
-size_t template_n_words(const struct template *t);
-/* How a word is written: template_new of all of them makes the same template. Borrowed. */
-const char *template_word(const struct template *t, size_t i);
-/* All words as a shell takes them. New string. */
-char *template_text(const struct template *t);
-
-size_t template_combinations(const struct template *t);
-/* The words of one command; the last list changes fastest. template_n_words of them and NULL; freed
- * by template_words_free. */
-char **template_command(const struct template *t, size_t combination);
-void template_words_free(char **words);
-
 /* An argument with a value, as lake/job_args.h names it: --epoch 5, --epoch=5, or a word alone. */
 struct template_arg {
     char *key;     /* "epoch", "arg1" */
@@ -44,8 +25,32 @@ struct template_arg {
     bool listed;   /* there is a list in it */
     bool option;   /* else a word alone */
 };
-/* In the order of words. */
-const struct template_arg *template_args(const struct template *t, size_t *n_out);
+
+struct template
+{
+    struct arena *arena; /* of all of it */
+    /* How words are written: template_new of all of them makes the same template. */
+    const char **written;
+    struct template_word *words;
+    size_t n;
+    size_t combinations;       /* number of commands */
+    struct template_arg *args; /* in the order of words */
+    size_t n_args, cap_args;
+};
+
+/* ERR_USAGE: no word, too many, or more than TEMPLATE_COMBINATIONS_MAX commands. */
+struct template *template_new(const char *const *words, size_t n, struct err *e);
+void template_free(struct template *t);
+AUTO_DEFINE(template)
+
+/* All words as a shell takes them. New string. */
+char *template_text(const struct template *t);
+
+/* The words of one command; the last list changes fastest. t->n of them and NULL; freed
+ * by template_words_free. */
+char **template_command(const struct template *t, size_t combination);
+void template_words_free(char **words);
+
 /* By its key; NULL = there is none. */
 const struct template_arg *template_find_arg(const struct template *t, const char *key);
 /* ERR_USAGE when a list stands elsewhere than in the value of an argument: no number can be learned

@@ -82,8 +82,7 @@ static void kept(const struct world *w)
     CHECK(p && p->cpus.n == 2 && p->cpus.values[0] == 0.5 && p->cpus.values[1] == 2 &&
               p->mems_mb.n == 1 && p->mems_mb.values[0] == 512 && !p->fit,
           "sizes of both: %s", e.text);
-    CHECK(p && template_combinations(p->template) == 3 &&
-              strcmp(template_word(p->template, 2), "{1,2,5}") == 0,
+    CHECK(p && p->template->combinations == 3 && strcmp(p->template->written[2], "{1,2,5}") == 0,
           "values of both");
     AUTO(broker_profile) struct broker_profile *slip = broker_profile_load(w->home, "mnits", &e);
     CHECK(!slip && e.kind == ERR_NOTFOUND && strstr(e.text, "mnist"), "nearest: %s", e.text);

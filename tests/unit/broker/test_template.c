@@ -24,7 +24,7 @@ static char *expand(const struct template *t)
     AUTO_CLEAR(buf) struct buf b;
 
     buf_init(&b, 1 << 16);
-    for (size_t i = 0; i < template_combinations(t); i++) {
+    for (size_t i = 0; i < t->combinations; i++) {
         char **words = template_command(t, i);
         buf_puts(&b, i ? "|" : "");
         for (size_t k = 0; words[k]; k++)
@@ -77,7 +77,7 @@ static void limits(void)
     struct err e = {0};
 
     AUTO(template) struct template *most = template_new(words, 5, &e);
-    CHECK(most && template_combinations(most) == 10000, "10,000 combinations");
+    CHECK(most && most->combinations == 10000, "10,000 combinations");
     AUTO(template) struct template *more = template_new(words, 6, &e);
     CHECK(!more && e.kind == ERR_USAGE && strstr(e.text, "10000"), "20,000: %s", e.text);
     AUTO(template) struct template *none = template_new(words, 0, &e);
@@ -90,8 +90,8 @@ static void arguments(void)
                                  "--cpus",   "{3,4}",      "--fast",  "--x/y", "z"};
     struct err e = {0};
     AUTO(template) struct template *t = template_new(words, 10, &e);
-    size_t n = 0;
-    const struct template_arg *args = template_args(t, &n);
+    size_t n = t ? t->n_args : 0;
+    const struct template_arg *args = t ? t->args : NULL;
     static const struct {
         const char *key, *value;
         bool listed, option;
@@ -198,10 +198,9 @@ static void joining(void)
 
     CHECK(template_same_shape(a, b) && !template_same_shape(a, c), "the same but for the texts");
     CHECK(strcmp(got, "t x,y {1,2}|t 2 {1,2}|t 3 {1,2}") == 0, "each text once: %s", got);
-    CHECK(both && strcmp(template_word(both, 1), "{x\\,y,2,3}") == 0, "as it would be written: %s",
-          both ? template_word(both, 1) : "");
-    const char *written[] = {template_word(both, 0), template_word(both, 1),
-                             template_word(both, 2)};
+    CHECK(both && strcmp(both->written[1], "{x\\,y,2,3}") == 0, "as it would be written: %s",
+          both ? both->written[1] : "");
+    const char *written[] = {both->written[0], both->written[1], both->written[2]};
     AUTO(template) struct template *again = template_new(written, 3, &e);
     AUTO_MEM char *same = again ? expand(again) : mem_dup(e.text);
     CHECK(strcmp(same, got) == 0, "written and read it is the same: %s", same);
@@ -215,8 +214,8 @@ static void sign_in_list(void)
     const char *const words[] = {"p", "--longer{=1,}"};
     struct err e = {0};
     AUTO(template) struct template *t = template_new(words, 2, &e);
-    size_t n = 0;
-    const struct template_arg *args = t ? template_args(t, &n) : NULL;
+    size_t n = t ? t->n_args : 0;
+    const struct template_arg *args = t ? t->args : NULL;
     char **second = t ? template_command(t, 1) : NULL;
 
     CHECK(n == 1 && second && !*template_value(&args[0], (const char *const *)second),
