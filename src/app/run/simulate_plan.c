@@ -153,12 +153,15 @@ static bool allows(void *context,
 {
     const struct rest *r = context;
     const struct catalog *c = r->plan->catalog;
-    const char *region = catalog_text(c, c->places[offer->place].region);
+    const struct simulate_stage where = {.provider = catalog_text(c, kind->cloud),
+                                         .region = catalog_text(c, c->places[offer->place].region),
+                                         .zone = catalog_text(c, offer->zone),
+                                         .instance_type = catalog_text(c, kind->instance_type),
+                                         .accelerator = catalog_text(c, kind->accelerator),
+                                         .spot = spot};
 
     for (size_t i = 0; i < r->question->n_blocks; i++)
-        if (simulate_block_meets(&r->question->blocks[i], catalog_text(c, kind->cloud), region,
-                                 catalog_text(c, offer->zone), catalog_text(c, kind->instance_type),
-                                 catalog_text(c, kind->accelerator), spot))
+        if (simulate_block_meets(&r->question->blocks[i], &where))
             return false;
     return true;
 }

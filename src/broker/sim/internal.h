@@ -91,8 +91,7 @@ struct sim {
     struct leaving *leaving;
     size_t n_leaving, cap_leaving;
     struct simulate_block *blocks;
-    int64_t *block_until_ms;
-    size_t n_blocks, cap_blocks, cap_until;
+    size_t n_blocks, cap_blocks;
     bool cloud_event; /* the clock stands at an event of the cloud */
     int64_t renewed_ms;
     int64_t ended_microusd; /* cost of terminated machines, and of data */
@@ -106,11 +105,6 @@ struct sim {
 static inline int64_t sim_now(const struct sim *s)
 {
     return s->world->now_ms;
-}
-
-static inline struct stage_life *stage_life_of(const struct sim *s, size_t i)
-{
-    return &s->lives[i];
 }
 
 /* ---- simulate.c ---- */
@@ -180,10 +174,9 @@ double sim_draw(const struct sim *s, const char *purpose, const char *name, unsi
 int64_t sim_spent(const struct sim *s, int64_t at_ms);
 
 /* Blocks the refused request; the fault's scope decides how much of it. */
-int sim_plan_block(struct sim *s,
-                   const struct simulate_stage *where,
-                   const struct cloud_error *why,
-                   struct err *e);
+void sim_plan_block(struct sim *s,
+                    const struct simulate_stage *where,
+                    const struct cloud_error *why);
 /* Plans the stage again, with all stages that have not started; why: one line. Without a plan the
  * stage fails. */
 int sim_plan_again(struct sim *s, size_t i, const char *why, struct err *e);

@@ -33,14 +33,10 @@ struct simulate_block {
     const char *instance_type; /* "" = any with the accelerator: a quota is for a family */
     const char *accelerator;   /* "" = none */
     bool spot;
+    int64_t until_ms;
 };
-bool simulate_block_meets(const struct simulate_block *b,
-                          const char *provider,
-                          const char *region,
-                          const char *zone,
-                          const char *instance_type,
-                          const char *accelerator,
-                          bool spot);
+/* Whether the block is for machines in the stage's location. */
+bool simulate_block_meets(const struct simulate_block *b, const struct simulate_stage *s);
 
 struct simulate_question {
     const struct simulate_block *blocks;

@@ -183,28 +183,16 @@ int64_t leave_next_ms(const struct sim *s)
 
 /* ---- planning again ---- */
 
-bool simulate_block_meets(const struct simulate_block *b,
-                          const char *provider,
-                          const char *region,
-                          const char *zone,
-                          const char *instance_type,
-                          const char *accelerator,
-                          bool spot)
+bool simulate_block_meets(const struct simulate_block *b, const struct simulate_stage *s)
 {
-    if (b->spot != spot || strcmp(b->provider, provider) != 0)
+    if (b->spot != s->spot || strcmp(b->provider, s->provider) != 0)
         return false;
-    if (*b->instance_type ? strcmp(b->instance_type, instance_type) != 0
-                          : strcmp(b->accelerator, accelerator) != 0)
+    if (*b->instance_type ? strcmp(b->instance_type, s->instance_type) != 0
+                          : strcmp(b->accelerator, s->accelerator) != 0)
         return false;
-    switch (b->scope) {
-    case CLOUD_ACCOUNT:
-        return true;
-    case CLOUD_REGION:
-        return strcmp(b->region, region) == 0;
-    case CLOUD_ZONE:
-        break;
-    }
-    return strcmp(b->region, region) == 0 && strcmp(b->zone, zone) == 0;
+    return b->scope == CLOUD_ACCOUNT ||
+           (strcmp(b->region, s->region) == 0 &&
+            (b->scope == CLOUD_REGION || strcmp(b->zone, s->zone) == 0));
 }
 
 static void forget_old(struct sim *s)
@@ -212,37 +200,28 @@ static void forget_old(struct sim *s)
     size_t kept = 0;
 
     for (size_t i = 0; i < s->n_blocks; i++)
-        if (s->block_until_ms[i] > sim_now(s)) {
-            s->blocks[kept] = s->blocks[i];
-            s->block_until_ms[kept++] = s->block_until_ms[i];
-        }
+        if (s->blocks[i].until_ms > sim_now(s))
+            s->blocks[kept++] = s->blocks[i];
     s->n_blocks = kept;
 }
 
-int sim_plan_block(struct sim *s,
-                   const struct simulate_stage *where,
-                   const struct cloud_error *why,
-                   struct err *e)
+void sim_plan_block(struct sim *s,
+                    const struct simulate_stage *where,
+                    const struct cloud_error *why)
 {
     bool is_quota = why->failure == CLOUD_QUOTA;
-    struct simulate_block b = {.failure = why->failure,
-                               .scope = why->scope,
-                               .provider = arena_dup(s->arena, where->provider),
-                               .region = arena_dup(s->arena, where->region),
-                               .zone = arena_dup(s->arena, where->zone),
-                               .instance_type =
-                                   is_quota ? "" : arena_dup(s->arena, where->instance_type),
-                               .accelerator = arena_dup(s->arena, where->accelerator),
-                               .spot = where->spot};
 
-    if (!b.provider || !b.region || !b.zone || !b.instance_type || !b.accelerator)
-        return err_set(e, ERR_IO, "too many refusals to remember");
-    s->blocks = mem_room(s->blocks, s->n_blocks, &s->cap_blocks, sizeof *s->blocks);
-    s->block_until_ms =
-        mem_room(s->block_until_ms, s->n_blocks, &s->cap_until, sizeof *s->block_until_ms);
-    s->block_until_ms[s->n_blocks] = sim_now(s) + BLOCK_MS;
-    s->blocks[s->n_blocks++] = b;
-    return 0;
+    s->blocks = arena_room(s->arena, s->blocks, s->n_blocks, &s->cap_blocks, sizeof *s->blocks);
+    s->blocks[s->n_blocks++] = (struct simulate_block){
+        .failure = why->failure,
+        .scope = why->scope,
+        .provider = arena_dup(s->arena, where->provider),
+        .region = arena_dup(s->arena, where->region),
+        .zone = arena_dup(s->arena, where->zone),
+        .instance_type = is_quota ? "" : arena_dup(s->arena, where->instance_type),
+        .accelerator = arena_dup(s->arena, where->accelerator),
+        .spot = where->spot,
+        .until_ms = sim_now(s) + BLOCK_MS};
 }
 
 /* SIZE_MAX: for all that wait. */

@@ -47,7 +47,7 @@ typedef int action_fn(struct sim *s, size_t i, enum life_event *next, struct err
 
 static int record_launch(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     g->begun_ms = g->asked_ms = sim_now(s);
     s->active[s->n_active++] = i;
@@ -72,7 +72,7 @@ static int provision(struct sim *s, size_t i, enum life_event *next, struct err 
 {
     (void)next;
     (void)e;
-    stage_life_of(s, i)->wake_ms = sim_now(s);
+    s->lives[i].wake_ms = sim_now(s);
     return 0;
 }
 
@@ -80,7 +80,7 @@ static int provision(struct sim *s, size_t i, enum life_event *next, struct err 
  * time to start counts as part of the stay there. */
 static int gather(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     (void)e;
     if (g->state != LIFE_BOOTING || g->trade)
@@ -92,7 +92,7 @@ static int gather(struct sim *s, size_t i, enum life_event *next, struct err *e)
 
 static int fetch(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     const struct simulate_stage *p = &s->o->stages[i];
 
     if (!g->trade && !stage_can_spend(s, p->transfer_microusd + p->storage_microusd))
@@ -103,7 +103,7 @@ static int fetch(struct sim *s, size_t i, enum life_event *next, struct err *e)
 
 static int start(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     const struct simulate_stage *p = &s->o->stages[i];
 
     (void)next;
@@ -120,7 +120,7 @@ static int start(struct sim *s, size_t i, enum life_event *next, struct err *e)
 
 static int store(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     if (stage_charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
         return -1;
@@ -132,7 +132,7 @@ static int store(struct sim *s, size_t i, enum life_event *next, struct err *e)
 /* The machines of a finished stage are free for others. */
 static int finish(struct sim *s, size_t i, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     stage_settle_cost(s, g);
     g->left = 0;
@@ -163,7 +163,7 @@ static int skip_dependents(struct sim *s, size_t i, struct err *e)
 
 static int end(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     const char *why = TAKE(g->why);
 
     (void)next;
@@ -204,7 +204,7 @@ static const struct {
 
 int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     while (event != EVENT_NONE) {
         const struct life_row *row = life_find(g->state, event);
@@ -221,7 +221,7 @@ int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e)
 int stage_give_up(
     struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     g->end = state;
     g->why = reason;
@@ -230,7 +230,7 @@ int stage_give_up(
 
 int stage_next_attempt(struct sim *s, size_t i, enum life_event event, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     g->end = STAGE_GOING;
     if (stage_fire(s, i, event, e) < 0)

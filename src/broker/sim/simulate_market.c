@@ -118,7 +118,7 @@ void trade_start(struct sim *s, size_t i)
     const struct simulate_trade *asked = &s->o->market->stages[i];
     const struct market_scene *scene = s->o->market->scene;
 
-    g->trade = mem_zero(1, sizeof *g->trade);
+    g->trade = arena_zero(s->arena, 1, sizeof *g->trade);
     *g->trade = (struct trade){.asked = asked,
                                .event = SIZE_MAX,
                                .view = {.n_offers = scene->n_offers,

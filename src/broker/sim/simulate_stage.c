@@ -65,7 +65,7 @@ int stage_charge(struct sim *s, struct stage_life *g, int64_t microusd, struct e
 /* What was saved of the work when the machines went away. */
 static void keep_checkpoint(struct sim *s, size_t i, int64_t lost_ms)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     double each_s = s->o->run->stages[i].plan.checkpoint_s;
     double worked_s = (double)(lost_ms - g->work_ms) / 1000;
 
@@ -77,7 +77,7 @@ static void keep_checkpoint(struct sim *s, size_t i, int64_t lost_ms)
 
 static int lose(struct sim *s, size_t i, const struct machine *gone, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     int64_t lost_ms = gone->facts.ended_ms ? gone->facts.ended_ms : sim_now(s);
     char after[32];
 
@@ -124,16 +124,16 @@ void stage_order(
 static int refuse(
     struct sim *s, size_t i, const struct cloud_error *refused, const char *why, struct err *e)
 {
-    if (stage_drop_gang(s, stage_life_of(s, i), why, e) < 0 ||
-        sim_plan_block(s, &s->o->stages[i], refused, e) < 0)
+    if (stage_drop_gang(s, &s->lives[i], why, e) < 0)
         return -1;
+    sim_plan_block(s, &s->o->stages[i], refused);
     return sim_plan_again(s, i, why, e);
 }
 
 static int wait_longer(
     struct sim *s, size_t i, const char *token, const struct cloud_error *why, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     if (sim_now(s) - g->asked_ms >= ASK_LIMIT_MS)
         return stage_give_up(s, i, STAGE_FAILED, why->err.text, e);
@@ -180,7 +180,7 @@ static int launch_failed(
 
 static int launch_nodes(struct sim *s, size_t i, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     for (unsigned node = 0; node < g->gang->n; node++) {
         struct machine *m = &g->gang->nodes[node];
@@ -200,7 +200,7 @@ static int launch_nodes(struct sim *s, size_t i, struct err *e)
 
 static int provision(struct sim *s, size_t i, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     const struct simulate_stage *p = &s->o->stages[i];
 
     if (!g->gang) {
@@ -220,7 +220,7 @@ static int provision(struct sim *s, size_t i, struct err *e)
 static int look_at_gang(
     struct sim *s, size_t i, const struct machine **lost, bool *up, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
 
     *lost = NULL;
     *up = true;
@@ -249,7 +249,7 @@ static int boot_failed(struct sim *s, size_t i, struct err *e)
 {
     static const struct cloud_error dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
     const struct simulate_stage *p = &s->o->stages[i];
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     char limit[32];
     AUTO_MEM char *why = mem_printf("%s in %s/%s is not up after %s", p->instance_type, p->provider,
                                     p->region, time_text((double)BOOT_LIMIT_MS / 1000, limit));
@@ -265,7 +265,7 @@ static int boot_failed(struct sim *s, size_t i, struct err *e)
 
 static int boot(struct sim *s, size_t i, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     const struct machine *lost;
     bool up;
 
@@ -284,7 +284,7 @@ static int boot(struct sim *s, size_t i, struct err *e)
 /* On-demand machines are not taken back: there is nothing to look for. */
 static int work(struct sim *s, size_t i, struct err *e)
 {
-    struct stage_life *g = stage_life_of(s, i);
+    struct stage_life *g = &s->lives[i];
     const struct machine *lost = NULL;
     bool up = true;
 
@@ -305,7 +305,7 @@ static int work(struct sim *s, size_t i, struct err *e)
 
 int stage_step(struct sim *s, size_t i, struct err *e)
 {
-    const struct stage_life *g = stage_life_of(s, i);
+    const struct stage_life *g = &s->lives[i];
 
     if (g->trade)
         return trade_step(s, i, e);

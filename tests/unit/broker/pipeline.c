@@ -37,8 +37,7 @@ struct simulate_stage dear(double work_s)
 static bool is_blocked(const struct simulate_question *q, const struct simulate_stage *s)
 {
     for (size_t i = 0; i < q->n_blocks; i++)
-        if (simulate_block_meets(&q->blocks[i], s->provider, s->region, s->zone, s->instance_type,
-                                 s->accelerator, s->spot))
+        if (simulate_block_meets(&q->blocks[i], s))
             return true;
     return false;
 }
