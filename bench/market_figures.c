@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define GPUS_MAX 8
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 
 static const char *const models[] = {"A3C",
@@ -36,12 +35,10 @@ static int replay(const struct market_paper *p,
                   double *sum,
                   struct err *e)
 {
-    double per_s[GPUS_MAX] = {0};
-    size_t n;
-    const char *const *gpus = market_paper_gpus(p, &n);
+    double per_s[MARKET_PAPER_GPUS_MAX] = {0};
 
-    for (size_t i = 0; i < n && i < GPUS_MAX; i++)
-        per_s[i] = throughputs_get(speeds, model, gpus[i]);
+    for (size_t i = 0; i < p->n_gpus; i++)
+        per_s[i] = throughputs_get(speeds, model, p->gpus[i]);
     AUTO(market_paper_model) struct market_paper_model *m = market_paper_model_new(p, per_s, e);
     if (!m)
         return -1;

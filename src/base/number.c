@@ -112,3 +112,22 @@ const char *number_text(int64_t v, char out[static 24])
         *--at = '-';
     return at;
 }
+
+int number_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+size_t number_sort_unique(double *numbers, size_t n)
+{
+    size_t kept = 0;
+
+    if (n)
+        qsort(numbers, n, sizeof *numbers, number_compare);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || numbers[i] > numbers[kept - 1])
+            numbers[kept++] = numbers[i];
+    return kept;
+}

@@ -3,6 +3,7 @@
 #define BASE_NUMBER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The longest decimal number text begins with ("-1.5e3", ".5", "2."), exactly as strtod rounds it.
@@ -20,5 +21,10 @@ int number_hex(char c);
 /* The digits of v, written at the end of out; returns where they begin. Some ten times as fast as
  * snprintf, for lists of a million numbers. */
 const char *number_text(int64_t v, char out[static 24]);
+
+/* Order of two doubles, neither NaN, for qsort and bsearch. */
+int number_compare(const void *a, const void *b);
+/* Sorts the numbers and drops repeats; returns how many stay. */
+size_t number_sort_unique(double *numbers, size_t n);
 
 #endif

@@ -91,11 +91,6 @@ void fit_free(struct fit *f)
     free(f);
 }
 
-const char *fit_kind(const struct fit *f)
-{
-    return f->kind;
-}
-
 double fit_loo_error(const struct fit *f)
 {
     return f->loo_error;
@@ -104,11 +99,6 @@ double fit_loo_error(const struct fit *f)
 size_t fit_n_runs(const struct fit *f)
 {
     return f->n_runs;
-}
-
-double fit_r2(const struct fit *f)
-{
-    return f->r2;
 }
 
 const char *const *fit_features(const struct fit *f, size_t *n_out)

@@ -48,14 +48,9 @@ struct fit *fit_new(const struct fit_run *runs, size_t n_runs, struct err *e);
 void fit_free(struct fit *f);
 AUTO_DEFINE(fit)
 
-/* "log-linear", or what was added to it, joined by '+': "amdahl" or "amdahl-capped",
- * "memory-cliff", "interaction". */
-const char *fit_kind(const struct fit *f);
 /* Mean absolute relative error of the runs, each predicted by a fit of this kind to all others. A
  * run that alone tells some effect (the only one of its category) is not counted. */
 double fit_loo_error(const struct fit *f);
-/* Share of the variance of log runtime that the model explains. */
-double fit_r2(const struct fit *f);
 /* How many runs it was learned from. */
 size_t fit_n_runs(const struct fit *f);
 /* Names of the features, sorted; borrowed. */

@@ -3,6 +3,7 @@
 #include "estimate/fit_internal.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "estimate/lsq.h"
 
 #include <assert.h>
@@ -249,25 +250,12 @@ static void try_form(const struct judge *j, const struct fit_form *form, struct 
         swap(&v, &c->best);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* How many different values the runs have for the feature; values (n) is sorted then. */
 static size_t different(const struct fit_data *d, size_t k, double *values)
 {
-    size_t n = 0;
-
     for (size_t i = 0; i < d->n; i++)
         values[i] = d->points[i * d->space.n + k];
-    qsort(values, d->n, sizeof *values, compare_doubles);
-    for (size_t i = 0; i < d->n; i++)
-        if (i == 0 || values[i] > values[n - 1])
-            values[n++] = values[i];
-    return n;
+    return number_sort_unique(values, d->n);
 }
 
 static bool shape_known(const struct judge *j, size_t k)

@@ -72,8 +72,11 @@ struct fit {
     size_t n_terms;
     double beta[FIT_COLUMNS_MAX];
     bool unknown[FIT_COLUMNS_MAX]; /* the runs do not tell this one's effect; beta is 0 */
+    /* "log-linear", or what was added to it, joined by '+': "amdahl" or "amdahl-capped",
+     * "memory-cliff", "interaction". */
     char kind[64];
-    double loo_error, r2;
+    double loo_error;
+    double r2; /* share of the variance of log runtime that the model explains */
     size_t n_runs;
     double sigma; /* of log y around the model */
     size_t df;
@@ -115,7 +118,7 @@ double fit_cpu_log(enum fit_cpu cpu, double serial, double cpus);
 char *fit_term_name(const struct fit_term *term,
                     const struct fit_space *space,
                     const struct fit_shape *shape);
-/* Writes the kind of the form, as fit_kind has it. */
+/* Writes the kind of the form, as struct fit has it. */
 void fit_kind_write(const struct fit_form *form, char out[static 64]);
 
 /* Chooses the form that predicts runs left out best, starting from log-linear. */

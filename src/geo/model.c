@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/money.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <math.h>
@@ -192,13 +193,6 @@ struct gathering {
     double done_s;    /* the mean is written */
 };
 
-static int by_time(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double arrival_of(const double *arrival_s, size_t n, size_t needed)
 {
     double last_s = 0;
@@ -209,7 +203,7 @@ static double arrival_of(const double *arrival_s, size_t n, size_t needed)
         return last_s;
     AUTO_MEM double *sorted = mem_zero(n, sizeof *sorted);
     memcpy(sorted, arrival_s, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_time);
+    qsort(sorted, n, sizeof *sorted, number_compare);
     return sorted[needed - 1];
 }
 

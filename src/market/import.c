@@ -89,18 +89,19 @@ const struct market_file_report *market_import_reports(const struct market_impor
     return im->reports + 1;
 }
 
-void import_drop(struct import_at *at, enum market_drop why, const char *fmt, ...)
+int import_drop(struct import_at *at, enum market_drop why, const char *fmt, ...)
 {
     struct market_file_report *r = at->report;
     va_list args;
 
     r->dropped[why]++;
     if (r->bad_line)
-        return;
+        return 0;
     r->bad_line = at->line ? at->line : 1;
     va_start(args, fmt);
     vsnprintf(r->bad_text, sizeof r->bad_text, fmt, args);
     va_end(args);
+    return 0;
 }
 
 bool import_name_good(const char *text)
@@ -228,9 +229,9 @@ bool import_parse_price(struct import_at *at, const char *text, double *out)
 
     if (number_parse(figure, out) && *out > 0 && *out <= MARKET_PRICE_MAX_USD)
         return true;
-    import_drop(at, MARKET_DROP_PRICE, "\"%.40s\" is not a price above 0 and up to %g USD per hour",
-                text, MARKET_PRICE_MAX_USD);
-    return false;
+    return import_drop(at, MARKET_DROP_PRICE,
+                       "\"%.40s\" is not a price above 0 and up to %g USD per hour", text,
+                       MARKET_PRICE_MAX_USD);
 }
 
 static int add_offer_again(struct import_at *at, const struct market_offer *o, struct err *e)

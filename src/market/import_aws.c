@@ -46,19 +46,14 @@ static bool read_record(struct import_at *at, const json_t *record, struct impor
     char region[64];
     struct err e = {0};
 
-    if (!zone || !type || !price || !time || !*type) {
-        import_drop(at, MARKET_DROP_MALFORMED,
-                    "AvailabilityZone, InstanceType, SpotPrice and Timestamp must be texts");
-        return false;
-    }
-    if (product && strncmp(product, "Linux/UNIX", 10) != 0) {
-        import_drop(at, MARKET_DROP_PRODUCT, "a price for \"%.40s\"", product);
-        return false;
-    }
-    if (!import_region_of_zone("aws", zone, region)) {
-        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is not an availability zone", zone);
-        return false;
-    }
+    if (!zone || !type || !price || !time || !*type)
+        return import_drop(at, MARKET_DROP_MALFORMED,
+                           "AvailabilityZone, InstanceType, SpotPrice and Timestamp must be texts");
+    if (product && strncmp(product, "Linux/UNIX", 10) != 0)
+        return import_drop(at, MARKET_DROP_PRODUCT, "a price for \"%.40s\"", product);
+    if (!import_region_of_zone("aws", zone, region))
+        return import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is not an availability zone",
+                           zone);
     if (!import_parse_price(at, price, &out->usd_per_hour) ||
         !import_parse_time(at, time, &out->at_s))
         return false;
@@ -67,8 +62,7 @@ static bool read_record(struct import_at *at, const json_t *record, struct impor
     out->offer = import_offer(at->im, &names, MARKET_FEED_AWS, &e);
     if (out->offer != IMPORT_NO_OFFER)
         return true;
-    import_drop(at, MARKET_DROP_MALFORMED, "%s", e.text);
-    return false;
+    return import_drop(at, MARKET_DROP_MALFORMED, "%s", e.text);
 }
 
 int import_read_aws(struct import_at *at, struct err *e)

@@ -71,8 +71,8 @@ static bool names_good(struct import_at *at, const struct import_names *n)
         import_name_good(n->region) && import_name_good(n->zone) &&
         import_name_good(n->instance_type))
         return true;
-    import_drop(at, MARKET_DROP_MALFORMED, "cloud, region or instance type is empty or not a name");
-    return false;
+    return import_drop(at, MARKET_DROP_MALFORMED,
+                       "cloud, region or instance type is empty or not a name");
 }
 
 /* One row of our own layout. -1 only when there is no room. */
@@ -86,10 +86,8 @@ static int read_row(struct table *t, struct err *e)
                                        field(t, ZONE), field(t, TYPE)};
     double at_s, usd = (double)NAN;
 
-    if (t->n <= t->where[PRICE] || t->n <= t->where[TIME]) {
-        import_drop(at, MARKET_DROP_MALFORMED, "%zu fields are too few", t->n);
-        return 0;
-    }
+    if (t->n <= t->where[PRICE] || t->n <= t->where[TIME])
+        return import_drop(at, MARKET_DROP_MALFORMED, "%zu fields are too few", t->n);
     if (!names_good(at, &names) || !import_parse_time(at, field(t, TIME), &at_s) ||
         (*price && !import_parse_price(at, price, &usd)))
         return 0;
@@ -153,8 +151,7 @@ static bool azure_date(struct import_at *at, const char *text, double *out)
         return import_parse_time(at, text, out);
     if (import_us_date(text, out))
         return true;
-    import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is not a date like 2/24/2020", text);
-    return false;
+    return import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is not a date like 2/24/2020", text);
 }
 
 static int azure_row(struct azure *a, struct err *e)
@@ -162,11 +159,9 @@ static int azure_row(struct azure *a, struct err *e)
     struct table *t = &a->table;
     double at_s;
 
-    if (t->n > a->n) {
-        import_drop(t->at, MARKET_DROP_MALFORMED, "%zu fields where the header has %zu", t->n,
-                    a->n);
-        return 0;
-    }
+    if (t->n > a->n)
+        return import_drop(t->at, MARKET_DROP_MALFORMED, "%zu fields where the header has %zu",
+                           t->n, a->n);
     if (!azure_date(t->at, field(t, 0), &at_s))
         return 0;
     t->at->report->rows_read--; /* its prices are the rows */
@@ -235,10 +230,9 @@ static int daily_offer(struct daily *d, const char *type, const char *zone, stru
     if (d->offer != IMPORT_NO_OFFER && strcmp(d->type, type) == 0 && strcmp(d->zone, zone) == 0)
         return 1;
     d->offer = IMPORT_NO_OFFER;
-    if (!at->from->region && !import_region_of_zone(d->cloud, zone, region)) {
-        import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is not a zone of %s", zone, d->cloud);
-        return 0;
-    }
+    if (!at->from->region && !import_region_of_zone(d->cloud, zone, region))
+        return import_drop(at, MARKET_DROP_MALFORMED, "\"%.40s\" is not a zone of %s", zone,
+                           d->cloud);
     const struct import_names names = {d->cloud, at->from->region ? at->from->region : region, zone,
                                        type};
     if (!names_good(at, &names))
@@ -256,10 +250,8 @@ static int daily_row(struct daily *d, struct err *e)
     const char *spot = field(t, SPOT), *on_demand = field(t, ON_DEMAND);
     double at_s, usd = (double)NAN, list_usd = (double)NAN;
 
-    if (t->n <= t->where[SPOT] || t->n <= t->where[ON_DEMAND]) {
-        import_drop(t->at, MARKET_DROP_MALFORMED, "%zu fields are too few", t->n);
-        return 0;
-    }
+    if (t->n <= t->where[SPOT] || t->n <= t->where[ON_DEMAND])
+        return import_drop(t->at, MARKET_DROP_MALFORMED, "%zu fields are too few", t->n);
     if (!import_parse_time(t->at, field(t, DATE), &at_s) ||
         (*spot && !import_parse_price(t->at, spot, &usd)) ||
         (*on_demand && !import_parse_price(t->at, on_demand, &list_usd)))

@@ -92,12 +92,11 @@ static int probe_line(struct import_at *at, const char *line, double at_s, struc
     if (!word_after(line, "Zone: ", ",", zone) || !word_after(line, "GPU type: ", ",", listed) ||
         !word_after(line, "Number of GPUs: ", ",", count) || !gpu_count(count, &gpus) ||
         !word_after(line, "Price per hour: ", " ", price) ||
-        !import_region_of_zone(cloud, zone, region)) {
-        import_drop(at, MARKET_DROP_MALFORMED,
-                    "not like \"Zone: us-west1-b, GPU type: nvidia-tesla-v100, Number of GPUs: 1, "
-                    "Price per hour: $0.851\"");
-        return 0;
-    }
+        !import_region_of_zone(cloud, zone, region))
+        return import_drop(
+            at, MARKET_DROP_MALFORMED,
+            "not like \"Zone: us-west1-b, GPU type: nvidia-tesla-v100, Number of GPUs: 1, "
+            "Price per hour: $0.851\"");
     if (!import_parse_price(at, price, &usd))
         return 0;
     const struct import_names names = {
@@ -167,20 +166,16 @@ static int begin_life(struct import_at *at, struct lives *l, const char *text, s
 
     if (!word_after(text, "Created instance ", " ", id) ||
         !word_after(text, " with ", " ", count) || !gpu_count(count, &gpus) ||
-        !word_after(text, " of type ", " ", listed) || !word_after(text, " in zone ", " ", zone)) {
-        import_drop(at, MARKET_DROP_MALFORMED,
-                    "not like \"Created instance ID with 1 GPU(s) of "
-                    "type v100 in zone us-east-1b\"");
-        return 0;
-    }
+        !word_after(text, " of type ", " ", listed) || !word_after(text, " in zone ", " ", zone))
+        return import_drop(at, MARKET_DROP_MALFORMED,
+                           "not like \"Created instance ID with 1 GPU(s) of "
+                           "type v100 in zone us-east-1b\"");
     const char *cloud = at->from->cloud                              ? at->from->cloud
                         : import_region_of_zone("gcp", zone, region) ? "gcp"
                                                                      : "aws";
-    if (!import_region_of_zone(cloud, zone, region) || find_life(l, id) || l->n == LIVES_MAX) {
-        import_drop(at, MARKET_DROP_MALFORMED,
-                    "\"%.40s\" is not a zone, or instance %.40s lives already", zone, id);
-        return 0;
-    }
+    if (!import_region_of_zone(cloud, zone, region) || find_life(l, id) || l->n == LIVES_MAX)
+        return import_drop(at, MARKET_DROP_MALFORMED,
+                           "\"%.40s\" is not a zone, or instance %.40s lives already", zone, id);
     const struct import_names names = {
         cloud, at->from->region ? at->from->region : region, zone,
         import_type_of_gpu(cloud, gpu_name(listed, gpu), gpus, type)};
@@ -214,8 +209,8 @@ static int event(struct import_at *at, struct lives *l, const char *text, struct
             end_life(at, l, life, !deleted);
         return 0;
     }
-    import_drop(at, MARKET_DROP_MALFORMED, "\"%.60s\" is not an event of a keep-alive log", text);
-    return 0;
+    return import_drop(at, MARKET_DROP_MALFORMED, "\"%.60s\" is not an event of a keep-alive log",
+                       text);
 }
 
 /* "[time] text". */
@@ -225,17 +220,14 @@ static int event_line(struct import_at *at, struct lives *l, char *line, struct 
     double at_s;
 
     at->report->rows_read++;
-    if (line[0] != '[' || !close || close[1] != ' ') {
-        import_drop(at, MARKET_DROP_MALFORMED, "not like \"[2020-03-01T10:11:21.000Z] text\"");
-        return 0;
-    }
+    if (line[0] != '[' || !close || close[1] != ' ')
+        return import_drop(at, MARKET_DROP_MALFORMED,
+                           "not like \"[2020-03-01T10:11:21.000Z] text\"");
     *close = 0;
     if (!import_parse_time(at, line + 1, &at_s))
         return 0;
-    if (at_s < l->last_s) { /* a life cannot be told from events in disorder */
-        import_drop(at, MARKET_DROP_TIME, "earlier than the line above");
-        return 0;
-    }
+    if (at_s < l->last_s) /* a life cannot be told from events in disorder */
+        return import_drop(at, MARKET_DROP_TIME, "earlier than the line above");
     l->last_s = at_s;
     return event(at, l, close + 2, e);
 }

@@ -132,11 +132,9 @@ bool import_parse_time(struct import_at *at, const char *text, double *out)
 {
     enum zone zone;
 
-    if (!parse(text, out, &zone)) {
-        import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is not a time like 2020-02-20T22:06:16Z",
-                    text);
-        return false;
-    }
+    if (!parse(text, out, &zone))
+        return import_drop(at, MARKET_DROP_TIME,
+                           "\"%.40s\" is not a time like 2020-02-20T22:06:16Z", text);
     at->report->notes[MARKET_NOTE_ZONE] += zone == ZONE_OTHER;
     at->report->notes[MARKET_NOTE_NO_ZONE] += zone == ZONE_NONE;
     return true;

@@ -63,8 +63,9 @@ struct import_at {
     size_t line;
 };
 
-/* Counts a row that was dropped; the first one's line and what is wrong with it are kept. */
-void import_drop(struct import_at *at, enum market_drop why, const char *fmt, ...)
+/* Counts a row that is dropped and returns 0; the line of the first one and what is wrong with it
+ * stay in the report. */
+int import_drop(struct import_at *at, enum market_drop why, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 struct import_names {

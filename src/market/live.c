@@ -13,23 +13,7 @@
 /* A single transfer is one of so many in a month, as in the published table. */
 #define MOVES_A_MONTH 10000
 
-struct names {
-    const char **names;
-    size_t n, cap;
-};
-
-struct market_live {
-    struct arena *arena; /* of all arrays but the names */
-    struct market_scene *scene;
-    struct market_offline *offline;
-    struct names clouds, left_out, unmeasured;
-    bool *may_use[MARKET_N_STRATEGIES]; /* an entry an offer of the scene */
-    struct market_live_start *starts;   /* state and time alone */
-    size_t n_starts;
-    double *lowest_usd_per_s; /* [start * n_offers + offer]: from then on */
-};
-
-static bool has_name(const struct names *l, const char *name)
+static bool has_name(const struct market_names *l, const char *name)
 {
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->names[i], name) == 0)
@@ -37,7 +21,7 @@ static bool has_name(const struct names *l, const char *name)
     return false;
 }
 
-static void add_name(struct names *l, const char *name)
+static void add_name(struct market_names *l, const char *name)
 {
     if (has_name(l, name))
         return;
@@ -62,8 +46,8 @@ static struct span span_of(const struct market_live_wish *w, const char *cloud, 
 {
     struct span s = {(double)INFINITY, -(double)INFINITY};
 
-    for (size_t i = 0; i < market_n_offers(w->market); i++) {
-        const struct market_offer *o = &market_offers(w->market)[i];
+    for (size_t i = 0; i < w->market->n_offers; i++) {
+        const struct market_offer *o = &w->market->offers[i];
         if (!usable(w, o) || strcmp(o->cloud, cloud) != 0 || (gpu && strcmp(o->gpu, gpu) != 0))
             continue;
         s.begin_s = fmin(s.begin_s, o->begin_s);
@@ -77,8 +61,8 @@ static void choose_clouds(struct market_live *l, const struct market_live_wish *
     add_name(&l->clouds, w->cloud);
     for (size_t i = 0; i < w->n_clouds; i++)
         add_name(&l->clouds, w->clouds[i]);
-    for (size_t i = 0; !w->clouds && i < market_n_offers(w->market); i++) {
-        const struct market_offer *o = &market_offers(w->market)[i];
+    for (size_t i = 0; !w->clouds && i < w->market->n_offers; i++) {
+        const struct market_offer *o = &w->market->offers[i];
         if (!usable(w, o) || has_name(&l->clouds, o->cloud) || has_name(&l->left_out, o->cloud))
             continue;
         struct span s = span_of(w, o->cloud, NULL);
@@ -171,13 +155,13 @@ static int make_scene(struct market_live *l,
                       const struct span *covered,
                       struct err *e)
 {
-    size_t all = market_n_offers(w->market), n = 0;
+    size_t all = w->market->n_offers, n = 0;
     AUTO_MEM const struct market_offer **offers = mem_zero(all + 1, sizeof *offers);
     AUTO_MEM double *per_h = mem_zero(all + 1, sizeof *per_h);
     double first_s = w->starts_s[w->n_starts - 1];
 
     for (size_t i = 0; i < all; i++) {
-        const struct market_offer *o = &market_offers(w->market)[i];
+        const struct market_offer *o = &w->market->offers[i];
         if (!usable(w, o) || !has_name(&l->clouds, o->cloud))
             continue;
         per_h[n] = preemptions(l, w, o);
@@ -252,29 +236,6 @@ void market_live_free(struct market_live *l)
     free(l->unmeasured.names);
     arena_free(l->arena);
     free(l);
-}
-
-const struct market_scene *market_live_scene(const struct market_live *l)
-{
-    return l->scene;
-}
-
-const char *const *market_live_clouds(const struct market_live *l, size_t *n_out)
-{
-    *n_out = l->clouds.n;
-    return l->clouds.names;
-}
-
-const char *const *market_live_left_out(const struct market_live *l, size_t *n_out)
-{
-    *n_out = l->left_out.n;
-    return l->left_out.names;
-}
-
-const char *const *market_live_unmeasured(const struct market_live *l, size_t *n_out)
-{
-    *n_out = l->unmeasured.n;
-    return l->unmeasured.names;
 }
 
 /* ---- moving checkpoints ---- */

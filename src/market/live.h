@@ -32,18 +32,28 @@ struct market_live_wish {
     uint64_t seed;
 };
 
-struct market_live;
+struct market_names {
+    const char **names;
+    size_t n, cap;
+};
+
+/* To be read alone, except by the functions below. */
+struct market_live {
+    struct arena *arena; /* of all arrays but the names */
+    struct market_scene *scene;
+    struct market_offline *offline;
+    struct market_names clouds, left_out; /* that take part, and that do not */
+    /* Clouds that take part without a life on record, though preemptions were to be as measured. */
+    struct market_names unmeasured;
+    bool *may_use[MARKET_N_STRATEGIES]; /* an entry an offer of the scene */
+    struct market_live_start *starts;   /* state and time alone */
+    size_t n_starts;
+    double *lowest_usd_per_s; /* [start * n_offers + offer]: from then on */
+};
 /* ERR_NOFIT when the region sells no reference GPU or no cloud covers any start. */
 struct market_live *market_live_new(const struct market_live_wish *wish, struct err *e);
 void market_live_free(struct market_live *l);
 AUTO_DEFINE(market_live)
-
-const struct market_scene *market_live_scene(const struct market_live *l);
-/* The clouds that take part, and those left out. Borrowed. */
-const char *const *market_live_clouds(const struct market_live *l, size_t *n_out);
-const char *const *market_live_left_out(const struct market_live *l, size_t *n_out);
-/* Clouds that take part without a life on record, though preemptions were to be as measured. */
-const char *const *market_live_unmeasured(const struct market_live *l, size_t *n_out);
 
 /* What one checkpoint costs on the way between the places of the scene, by the tier of the move;
  * new array, [from * n_places + to]. Within a month of ten thousand moves, as published. */

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "market/store.h"
 
 #include <assert.h>
@@ -15,7 +16,6 @@
 #define PART_ROUNDING 1e-9
 #define LAST_DAYS_LEFT_OUT 5
 #define USUAL_STARTS 30
-#define GPUS_MAX 8
 #define NONE UINT32_MAX
 
 const char *market_strategy_text(enum market_strategy s)
@@ -64,24 +64,11 @@ struct day {
     double low, last; /* NaN = no record */
 };
 
-struct paper_offer {
+struct market_paper_offer {
     const struct market_offer *offer;
     const struct machine *machine;
     size_t gpu;       /* index of gpus */
     struct day *days; /* n_days of them */
-};
-
-struct market_paper {
-    struct arena *arena;        /* of days, starts and sold */
-    struct paper_offer *offers; /* in the order of preference */
-    size_t n_offers, cap_offers;
-    const char *gpus[GPUS_MAX];
-    size_t n_gpus, reference;
-    double first_day; /* days since 1970; of the first start */
-    size_t n_days;    /* to the horizon, which is the last one */
-    size_t *starts;   /* days after first_day */
-    size_t n_starts;
-    bool *aws_sold, *azure_sold; /* on each day */
 };
 
 static size_t gpu_index(struct market_paper *p, const char *gpu)
@@ -89,7 +76,7 @@ static size_t gpu_index(struct market_paper *p, const char *gpu)
     for (size_t i = 0; i < p->n_gpus; i++)
         if (strcmp(p->gpus[i], gpu) == 0)
             return i;
-    assert(p->n_gpus < GPUS_MAX); /* the machines have three */
+    assert(p->n_gpus < MARKET_PAPER_GPUS_MAX); /* the machines have three */
     p->gpus[p->n_gpus] = gpu;
     return p->n_gpus++;
 }
@@ -110,22 +97,22 @@ static void add_machine(struct market_paper *p,
     bool aws = strcmp(machine->cloud, "aws") == 0;
 
     /* Offers are sorted by region, then type, then zone: equal ones come in the wanted order. */
-    for (size_t i = 0; i < market_n_offers(m); i++) {
-        const struct market_offer *o = &market_offers(m)[i];
+    for (size_t i = 0; i < m->n_offers; i++) {
+        const struct market_offer *o = &m->offers[i];
         if (strcmp(o->cloud, machine->cloud) != 0 || strcmp(o->instance_type, machine->type) != 0 ||
             (aws && strcmp(o->region, region) != 0) || !*o->gpu || !(o->gpus >= 1) ||
             !feed_counts(o, daily && aws))
             continue;
         p->offers = mem_room(p->offers, p->n_offers, &p->cap_offers, sizeof *p->offers);
-        p->offers[p->n_offers++] =
-            (struct paper_offer){.offer = o, .machine = machine, .gpu = gpu_index(p, o->gpu)};
+        p->offers[p->n_offers++] = (struct market_paper_offer){
+            .offer = o, .machine = machine, .gpu = gpu_index(p, o->gpu)};
     }
 }
 
 static bool has_reference(const struct market *m, const char *region)
 {
-    for (size_t i = 0; i < market_n_offers(m); i++) {
-        const struct market_offer *o = &market_offers(m)[i];
+    for (size_t i = 0; i < m->n_offers; i++) {
+        const struct market_offer *o = &m->offers[i];
         if (strcmp(o->cloud, "aws") == 0 && strcmp(o->region, region) == 0 &&
             strcmp(o->instance_type, REFERENCE_TYPE) == 0 && feed_counts(o, false))
             return true;
@@ -138,21 +125,14 @@ static double day_of(double at_s)
     return floor(at_s / DAY_S);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* Days on which the reference has records, ascending; the caller frees them. */
 static double *reference_days(const struct market_paper *p, size_t *n_out)
 {
     double *days = NULL;
-    size_t n = 0, cap = 0, kept = 0;
+    size_t n = 0, cap = 0;
 
     for (size_t i = 0; i < p->n_offers; i++) {
-        const struct paper_offer *o = &p->offers[i];
+        const struct market_paper_offer *o = &p->offers[i];
         for (size_t k = 0; o->machine->first == MARKET_SINGLE && k < o->offer->n_points; k++) {
             double day = day_of(o->offer->points[k].at_s);
             if (isnan(o->offer->points[k].usd_per_hour) ||
@@ -162,12 +142,7 @@ static double *reference_days(const struct market_paper *p, size_t *n_out)
             days[n++] = day;
         }
     }
-    if (n)
-        qsort(days, n, sizeof *days, compare_numbers);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || days[kept - 1] < days[i])
-            days[kept++] = days[i];
-    *n_out = kept;
+    *n_out = number_sort_unique(days, n);
     return days;
 }
 
@@ -208,7 +183,7 @@ static int lay_out_days(struct market_paper *p, const struct market_starts *aske
     return 0;
 }
 
-static void fill_days(struct market_paper *p, struct paper_offer *o)
+static void fill_days(struct market_paper *p, struct market_paper_offer *o)
 {
     bool *sold = strcmp(o->machine->cloud, "aws") == 0 ? p->aws_sold : p->azure_sold;
 
@@ -259,11 +234,6 @@ void market_paper_free(struct market_paper *p)
     free(p);
 }
 
-size_t market_paper_n_starts(const struct market_paper *p)
-{
-    return p->n_starts;
-}
-
 double market_paper_start_s(const struct market_paper *p, size_t start)
 {
     return (p->first_day + (double)p->starts[start]) * DAY_S;
@@ -274,17 +244,11 @@ bool market_paper_covered(const struct market_paper *p, size_t start)
     return p->aws_sold[p->starts[start]] && p->azure_sold[p->starts[start]];
 }
 
-const char *const *market_paper_gpus(const struct market_paper *p, size_t *n_out)
-{
-    *n_out = p->n_gpus;
-    return p->gpus;
-}
-
 /* ---- one model ---- */
 
 struct market_paper_model {
     const struct market_paper *paper;
-    double per_s[GPUS_MAX];
+    double per_s[MARKET_PAPER_GPUS_MAX];
     uint32_t
         *choices[MARKET_DYNAMIC]; /* of each strategy on each day; dynamic's are multi-cloud's */
 };
@@ -296,7 +260,7 @@ static uint32_t choose(const struct market_paper_model *m, enum market_strategy 
     double best_value = 0;
 
     for (uint32_t i = 0; i < p->n_offers; i++) {
-        const struct paper_offer *o = &p->offers[i];
+        const struct market_paper_offer *o = &p->offers[i];
         if (o->machine->first > s)
             continue;
         /* The authors forgot the division for Azure. */
@@ -356,7 +320,7 @@ struct market_paper_run market_paper_replay(const struct market_paper_model *m,
     double price = p->offers[now].days[day].low;
     run.first = p->offers[now].offer;
     for (;;) {
-        const struct paper_offer *o = &p->offers[now];
+        const struct market_paper_offer *o = &p->offers[now];
         double per_day = DAY_S * m->per_s[o->gpu];
         double part = left / per_day;
         if (part <= 1 + PART_ROUNDING || day + 1 == p->n_days) {

@@ -25,7 +25,21 @@ bool market_strategy_parse(const char *text, enum market_strategy *out);
 
 #define MARKET_REFERENCE_GPU "V100"
 
-struct market_paper;
+#define MARKET_PAPER_GPUS_MAX 8
+
+/* To be read alone. */
+struct market_paper {
+    struct arena *arena;               /* of days, starts and sold */
+    struct market_paper_offer *offers; /* in the order of preference */
+    size_t n_offers, cap_offers;
+    const char *gpus[MARKET_PAPER_GPUS_MAX]; /* for sale: the caller looks up their speeds */
+    size_t n_gpus, reference;
+    double first_day; /* days since 1970; of the first start */
+    size_t n_days;    /* to the horizon, which is the last one */
+    size_t *starts;   /* days after first_day */
+    size_t n_starts;
+    bool *aws_sold, *azure_sold; /* on each day */
+};
 
 /* Which starts are replayed: days with a record of the region's p3.2xlarge. */
 struct market_starts {
@@ -43,17 +57,14 @@ struct market_paper *market_paper_new(const struct market *m,
 void market_paper_free(struct market_paper *p);
 AUTO_DEFINE(market_paper)
 
-size_t market_paper_n_starts(const struct market_paper *p);
 /* Midnight, UTC. */
 double market_paper_start_s(const struct market_paper *p, size_t start);
 /* Every cloud that strategies may choose from has prices on that day. */
 bool market_paper_covered(const struct market_paper *p, size_t start);
-/* The accelerators for sale, for the caller to look up their speeds. */
-const char *const *market_paper_gpus(const struct market_paper *p, size_t *n_out);
 
 /* What one model would choose on each day. */
 struct market_paper_model;
-/* per_s: iterations per second on each of market_paper_gpus; NaN or 0 = cannot run there. ERR_NOFIT
+/* per_s: iterations per second on each of the gpus; NaN or 0 = cannot run there. ERR_NOFIT
  * when it cannot run on the reference. */
 struct market_paper_model *market_paper_model_new(const struct market_paper *p,
                                                   const double *per_s,

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -37,8 +38,8 @@ double market_preemptions_measured(const struct market *m, const struct market_o
 {
     double ended[2] = {0, 0}, alive_s[2] = {0, 0}; /* [0] of the cloud, [1] with the same GPU */
 
-    for (size_t i = 0; i < market_n_offers(m); i++) {
-        const struct market_offer *other = &market_offers(m)[i];
+    for (size_t i = 0; i < m->n_offers; i++) {
+        const struct market_offer *other = &m->offers[i];
         if (strcmp(other->cloud, o->cloud) != 0)
             continue;
         size_t like = strcmp(other->gpu, o->gpu) == 0;
@@ -107,13 +108,6 @@ static void note_time(void *context, double at_s)
     add_time(context, at_s);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int gather_times(struct times *t, struct err *e)
 {
     const struct market_scene_wish *w = t->wish;
@@ -139,12 +133,7 @@ static int gather_times(struct times *t, struct err *e)
     if (t->n > EVENTS_MAX)
         return err_set(e, ERR_NOFIT, "more than %zu events; take fewer regions or clouds",
                        EVENTS_MAX);
-    qsort(t->at_s, t->n, sizeof *t->at_s, compare_times);
-    size_t n = 1;
-    for (size_t i = 1; i < t->n; i++)
-        if (t->at_s[i] > t->at_s[n - 1])
-            t->at_s[n++] = t->at_s[i];
-    t->n = n;
+    t->n = number_sort_unique(t->at_s, t->n);
     return 0;
 }
 

@@ -18,16 +18,6 @@ const char *market_feed_text(enum market_feed feed)
     return texts[feed];
 }
 
-size_t market_n_offers(const struct market *m)
-{
-    return m->n_offers;
-}
-
-const struct market_offer *market_offers(const struct market *m)
-{
-    return m->offers;
-}
-
 int market_compare_offers(const struct market_offer *a, const struct market_offer *b)
 {
     int by = strcmp(a->cloud, b->cloud);

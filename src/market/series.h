@@ -60,14 +60,23 @@ struct market_offer {
     enum market_feed feed;
 };
 
-struct market;
+struct market_sweep;
+
+struct market {
+    struct market_offer *offers; /* sorted by cloud, region, instance type and zone, as bytes */
+    size_t n_offers;
+    const char *strings;
+    const struct market_sweep *sweeps; /* by cloud and time, no two equal */
+    size_t n_sweeps;
+    const struct market_point *points; /* of all offers */
+    size_t n_points;
+    void (*release)(void *bytes, size_t len); /* NULL = the bytes are borrowed */
+    void *bytes;
+    size_t len;
+};
 
 void market_free(struct market *m);
 AUTO_DEFINE(market)
-
-/* Sorted by cloud, region, instance type and zone, as bytes. */
-size_t market_n_offers(const struct market *m);
-const struct market_offer *market_offers(const struct market *m);
 
 /* USD per hour; NaN where withdrawn and outside [begin_s, end_s). */
 double market_price(const struct market_offer *o, double at_s);

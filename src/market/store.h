@@ -47,19 +47,6 @@ struct market_header {
     struct market_section sections[MARKET_N_SECTIONS];
 };
 
-struct market {
-    struct market_offer *offers;
-    size_t n_offers;
-    const char *strings;
-    const struct market_sweep *sweeps; /* by cloud and time, no two equal */
-    size_t n_sweeps;
-    const struct market_point *points; /* of all offers */
-    size_t n_points;
-    void (*release)(void *bytes, size_t len); /* NULL = the bytes are borrowed */
-    void *bytes;
-    size_t len;
-};
-
 /* The histories in these bytes (8-byte aligned), checked as a whole: damage is ERR_IO, another
  * version ERR_RETRY. They are released with the market, or, when release is NULL, must outlive it.
  * On failure they stay the caller's. */

@@ -21,23 +21,6 @@ extern const char market_on_demand_builtin[], market_on_demand_builtin_end[];
 extern const char market_sizes_builtin[], market_sizes_builtin_end[];
 extern const char market_egress_builtin[], market_egress_builtin_end[];
 
-struct tier {
-    const char *cloud, *destination;
-    double from_gb, usd_per_gb;
-    bool users;
-};
-
-struct market_tables {
-    struct arena *arena;
-    struct market_list_price *prices;
-    struct market_size *sizes;
-    struct tier *tiers; /* each cloud's and destination's together, ascending */
-    size_t n_prices, cap_prices, n_user_prices;
-    size_t n_sizes, cap_sizes;
-    size_t n_tiers, cap_tiers;
-    bool builtin; /* what is read now */
-};
-
 #define COLUMNS_MAX 6
 
 struct table {
@@ -164,7 +147,7 @@ static int size_row(struct table *t, struct err *e)
     return 0;
 }
 
-static bool same_way(const struct tier *a, const struct tier *b)
+static bool same_way(const struct market_tier *a, const struct market_tier *b)
 {
     return strcmp(a->cloud, b->cloud) == 0 && strcmp(a->destination, b->destination) == 0;
 }
@@ -172,13 +155,13 @@ static bool same_way(const struct tier *a, const struct tier *b)
 static int tier_row(struct table *t, struct err *e)
 {
     struct market_tables *to = t->to;
-    struct tier tier = {text(t, 0), text(t, 1), 0, 0, !to->builtin};
+    struct market_tier tier = {text(t, 0), text(t, 1), 0, 0, !to->builtin};
 
     if (!tier.cloud || !tier.destination)
         return bad(t, e, "cloud or destination is empty");
     if (!amount(t, 2, 1e15, &tier.from_gb) || !amount(t, 3, 1e4, &tier.usd_per_gb))
         return bad(t, e, "from_gb and usd_per_gb must be numbers from 0");
-    const struct tier *last = NULL;
+    const struct market_tier *last = NULL;
     for (size_t i = 0; i < to->n_tiers; i++) {
         if (!same_way(&to->tiers[i], &tier))
             continue;
@@ -243,18 +226,6 @@ void market_tables_free(struct market_tables *t)
     free(t);
 }
 
-const struct market_list_price *market_tables_prices(const struct market_tables *t, size_t *n_out)
-{
-    *n_out = t->n_prices;
-    return t->prices;
-}
-
-const struct market_size *market_tables_sizes(const struct market_tables *t, size_t *n_out)
-{
-    *n_out = t->n_sizes;
-    return t->sizes;
-}
-
 double market_tables_on_demand(const struct market_tables *t,
                                const struct market_offer *o,
                                double at_s)
@@ -275,12 +246,12 @@ double market_tables_egress_usd(const struct market_tables *t,
                                 const char *destination,
                                 double gb)
 {
-    const struct tier key = {.cloud = cloud, .destination = destination};
-    const struct tier *before = NULL;
+    const struct market_tier key = {.cloud = cloud, .destination = destination};
+    const struct market_tier *before = NULL;
     double usd = 0;
 
     for (size_t i = 0; i < t->n_tiers; i++) {
-        const struct tier *tier = &t->tiers[i];
+        const struct market_tier *tier = &t->tiers[i];
         if (!same_way(tier, &key))
             continue;
         if (before)
@@ -346,8 +317,8 @@ double market_lowest_usd(const struct market *m,
 {
     double lowest = (double)NAN;
 
-    for (size_t i = 0; i < market_n_offers(m); i++) {
-        const struct market_offer *o = &market_offers(m)[i];
+    for (size_t i = 0; i < m->n_offers; i++) {
+        const struct market_offer *o = &m->offers[i];
         if (strcmp(o->cloud, cloud) != 0 || strcmp(o->region, region) != 0 || o->gpus > 1 ||
             o->gpus < 1 || !catalog_same_accelerator(gpu, o->gpu))
             continue;

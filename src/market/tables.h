@@ -13,8 +13,6 @@
 struct csv;
 struct throughputs;
 
-struct market_tables;
-
 /* Tables of the user's, each NULL = none:
  * on demand: cloud,region,instance_type,gpu,gpus,usd_per_hour; sizes:
  * model,dataset,dataset_gb,checkpoint_gb; egress: cloud,destination,from_gb,usd_per_gb, where a
@@ -22,23 +20,40 @@ struct market_tables;
 struct market_tables_from {
     struct csv *on_demand, *sizes, *egress;
 };
-/* The user's rows, then those built-in ones that they do not replace. ERR_USAGE with file and line;
- * from may be NULL. */
-struct market_tables *market_tables_new(const struct market_tables_from *from, struct err *e);
-void market_tables_free(struct market_tables *t);
-AUTO_DEFINE(market_tables)
 
 struct market_list_price {
     const char *cloud, *region, *instance_type, *gpu;
     double gpus, usd_per_hour;
 };
-const struct market_list_price *market_tables_prices(const struct market_tables *t, size_t *n_out);
 
 struct market_size {
     const char *model, *dataset;
     double dataset_gb, checkpoint_gb;
 };
-const struct market_size *market_tables_sizes(const struct market_tables *t, size_t *n_out);
+
+struct market_tier {
+    const char *cloud, *destination;
+    double from_gb, usd_per_gb;
+    bool users;
+};
+
+/* To be read alone. */
+struct market_tables {
+    struct arena *arena;
+    struct market_list_price *prices;
+    struct market_size *sizes;
+    struct market_tier *tiers; /* each cloud's and destination's together, ascending */
+    size_t n_prices, cap_prices, n_user_prices;
+    size_t n_sizes, cap_sizes;
+    size_t n_tiers, cap_tiers;
+    bool builtin; /* what is read now */
+};
+
+/* The user's rows, then those built-in ones that they do not replace. ERR_USAGE with file and line;
+ * from may be NULL. */
+struct market_tables *market_tables_new(const struct market_tables_from *from, struct err *e);
+void market_tables_free(struct market_tables *t);
+AUTO_DEFINE(market_tables)
 
 /* On-demand USD per hour of a machine: the user's figure, else the history's own, else the built-in
  * one; NaN when unknown. */

@@ -3,6 +3,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,13 +40,6 @@ const struct cut *cuts_of(
     return c->list ? &c->list[c->start[place]] : NULL;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static struct sizes gang_sizes(const struct policy_problem *p)
 {
     struct sizes s = {.at = mem_zero(p->n_jobs + 1, sizeof *s.at)};
@@ -54,16 +48,13 @@ static struct sizes gang_sizes(const struct policy_problem *p)
     for (size_t m = 0; m < p->n_jobs; m++)
         if (p->jobs[m].gang > 1)
             s.at[n++] = p->jobs[m].gang;
-    qsort(s.at, n, sizeof *s.at, by_number);
-    for (size_t i = 0; i < n; i++)
-        if (s.n == 0 || s.at[i] != s.at[s.n - 1])
-            s.at[s.n++] = s.at[i];
+    s.n = number_sort_unique(s.at, n);
     return s;
 }
 
 static size_t size_index(const struct sizes *s, double gang)
 {
-    const double *found = bsearch(&gang, s->at, s->n, sizeof *s->at, by_number);
+    const double *found = bsearch(&gang, s->at, s->n, sizeof *s->at, number_compare);
 
     return (size_t)(found - s->at);
 }

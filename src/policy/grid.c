@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -287,24 +288,6 @@ void grid_trim(const struct grid *g, size_t first_scaled, double scale, double *
 
 /* ---- windows of time between releases, deadlines and price steps ---- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static size_t sort_unique(double *at, size_t n)
-{
-    size_t kept = 0;
-
-    qsort(at, n, sizeof *at, compare);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || at[i] > at[kept - 1])
-            at[kept++] = at[i];
-    return kept;
-}
-
 /* How many types each job can use; for the caller to free. */
 static size_t *count_types(const struct scope *s)
 {
@@ -376,7 +359,7 @@ void edges_init(struct edges *out, const struct scope *s)
     for (size_t i = 0; i < p->n_intervals; i++)
         if (open || p->intervals[i].end_h < last)
             all[n++] = p->intervals[i].end_h;
-    n = sort_unique(all, n) - 1;
+    n = number_sort_unique(all, n) - 1;
     *out = (struct edges){.at = mem_zero(n + 2, sizeof(double)), .exact = n + open};
     if (n > 0) {
         out->n_windows = s->form == POLICY_RATE ? 1 : most_windows(s, all, n);

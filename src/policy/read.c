@@ -230,8 +230,10 @@ static void *read_list(struct reader *r,
         return NULL;
     }
     char *items = arena_alloc(r->arena, n + 1, size);
+    AUTO_JSON json_t *names = json_object();
     if (!items)
         no_room(r);
+    r->names = names;
     for (r->nth = 0; items && r->nth < n; r->nth++) {
         r->place = item(r, key, r->nth);
         r->object = json_array_get(array, r->nth);
@@ -300,10 +302,8 @@ static int read_job(struct reader *r, void *item)
 
 static int read_jobs(struct reader *r)
 {
-    AUTO_JSON json_t *names = json_object();
     size_t n = json_array_size(json_object_get(r->root, "jobs"));
 
-    r->names = names;
     if (n <= POLICY_JOBS_MAX && n * r->p->n_types > POLICY_PAIRS_MAX)
         return err_set(r->e, ERR_USAGE, "jobs times types: %zu; the limit is %d", n * r->p->n_types,
                        POLICY_PAIRS_MAX);
@@ -326,16 +326,6 @@ static int read_group(struct reader *r, void *item)
                    !(group->units = take_by_type(r, "units", NULL))
                ? -1
                : 0;
-}
-
-static int read_groups(struct reader *r)
-{
-    AUTO_JSON json_t *names = json_object();
-
-    r->names = names;
-    r->p->groups = read_list(r, "group_quotas", POLICY_GROUPS_MAX, sizeof *r->p->groups, read_group,
-                             &r->p->n_groups);
-    return r->p->groups ? 0 : -1;
 }
 
 static int read_interval(struct reader *r, void *item)
@@ -433,7 +423,8 @@ static int read_others(struct reader *r)
 {
     struct policy_problem *p = r->p;
 
-    if (read_groups(r) < 0 ||
+    if (!(p->groups = read_list(r, "group_quotas", POLICY_GROUPS_MAX, sizeof *p->groups, read_group,
+                                &p->n_groups)) ||
         !(p->intervals = read_list(r, "price_intervals", POLICY_INTERVALS_MAX, sizeof *p->intervals,
                                    read_interval, &p->n_intervals)))
         return -1;
@@ -466,8 +457,7 @@ static int read_all(struct reader *r)
     return field_if_there(r, "budget_usd", 0, &r->p->budget_usd);
 }
 
-static int read_text(
-    const char *bytes, size_t n, bool is_trace, struct policy_file *out, struct err *e)
+int policy_read(const char *bytes, size_t n, bool is_trace, struct policy_file *out, struct err *e)
 {
     AUTO_CLEAR(policy_lines) struct policy_lines lines = {0};
 
@@ -491,16 +481,6 @@ static int read_text(
         return 0;
     policy_file_clear(out);
     return -1;
-}
-
-int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e)
-{
-    return read_text(bytes, n, false, out, e);
-}
-
-int policy_read_trace(const char *bytes, size_t n, struct policy_file *out, struct err *e)
-{
-    return read_text(bytes, n, true, out, e);
 }
 
 void policy_file_clear(struct policy_file *f)

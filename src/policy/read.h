@@ -26,11 +26,10 @@ struct policy_file {
     struct policy_price_notes price_notes; /* rows = 0 where there are no steps */
 };
 
-/* Reads a problem. ERR_USAGE names the line or field: "line 3", "jobs[2].gang". */
-int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e);
-/* Reads a trace: a problem with arrival_h of jobs, whose iterations are required, and with
- * preemptions; hours are within ROUNDS_HOURS_MAX. */
-int policy_read_trace(const char *bytes, size_t n, struct policy_file *out, struct err *e);
+/* Reads a problem or a trace: a problem with arrival_h of jobs, whose iterations are required, and
+ * with preemptions; hours are within ROUNDS_HOURS_MAX. ERR_USAGE names the line or field: "line 3",
+ * "jobs[2].gang". */
+int policy_read(const char *bytes, size_t n, bool is_trace, struct policy_file *out, struct err *e);
 
 /* The price of a type from a time on. */
 struct policy_step {

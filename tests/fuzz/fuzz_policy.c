@@ -66,7 +66,7 @@ static void try_prices(const char *data, size_t size)
     struct err e = {0};
     AUTO_CLEAR(policy_file) struct policy_file file = {0};
 
-    assert(policy_read_trace(two, sizeof two - 1, &file, &e) == 0);
+    assert(policy_read(two, sizeof two - 1, true, &file, &e) == 0);
     if (policy_read_prices("f", data, size, &file, &e) == 0)
         check_problem(&file.problem);
     else
@@ -78,12 +78,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     AUTO_CLEAR(policy_file) struct policy_file file = {0}, trace = {0};
 
-    if (policy_read((const char *)data, size, &file, &e) == 0)
+    if (policy_read((const char *)data, size, false, &file, &e) == 0)
         check_problem(&file.problem);
     else
         assert(e.kind == ERR_USAGE && *e.text && !file.arena);
     e = (struct err){0};
-    if (policy_read_trace((const char *)data, size, &trace, &e) == 0) {
+    if (policy_read((const char *)data, size, true, &trace, &e) == 0) {
         check_problem(&trace.problem);
         check_trace(&trace);
     } else {

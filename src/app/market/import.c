@@ -262,9 +262,9 @@ static int import_all(struct import *im,
     AUTO(market) struct market *now = app_market_load(home, e);
     if (!now || put_files(im, e) < 0)
         return -1;
-    im->done.offers = market_n_offers(now);
-    for (size_t i = 0; i < market_n_offers(now); i++)
-        im->done.records += market_offers(now)[i].n_points;
+    im->done.offers = now->n_offers;
+    for (size_t i = 0; i < now->n_offers; i++)
+        im->done.records += now->offers[i].n_points;
     return answer_head(im->out, &im->done, e);
 }
 

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define GPUS_MAX 32
 #define DAY_S 86400.0
 
 int app_market_check_mode(const struct market_replay_request *q,
@@ -194,7 +193,7 @@ int app_market_paper_open(struct app *app,
     p->days = p->market ? market_paper_new(p->market, p->region, &starts, e) : NULL;
     if (!p->days)
         return -1;
-    p->n_starts = market_paper_n_starts(p->days);
+    p->n_starts = p->days->n_starts;
     for (size_t i = 0; i < p->n_starts; i++)
         p->n_covered += market_paper_covered(p->days, i);
     return 0;
@@ -204,12 +203,10 @@ struct market_paper_model *app_market_paper_model(const struct app_market_paper 
                                                   const char *model,
                                                   struct err *e)
 {
-    double per_s[GPUS_MAX] = {0};
-    size_t n;
-    const char *const *gpus = market_paper_gpus(p->days, &n);
+    double per_s[MARKET_PAPER_GPUS_MAX] = {0};
 
-    for (size_t i = 0; i < n && i < GPUS_MAX; i++)
-        per_s[i] = throughputs_get(p->speeds, model, gpus[i]);
+    for (size_t i = 0; i < p->days->n_gpus; i++)
+        per_s[i] = throughputs_get(p->speeds, model, p->days->gpus[i]);
     struct market_paper_model *m = market_paper_model_new(p->days, per_s, e);
     if (!m)
         err_wrap(e, "%s", model);

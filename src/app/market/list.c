@@ -85,7 +85,7 @@ static struct row next_row(const struct market *m,
                            char begin[static 32],
                            char end[static 32])
 {
-    const struct market_offer *o = &market_offers(m)[*i], *first = o;
+    const struct market_offer *o = &m->offers[*i], *first = o;
     double begin_s = (double)INFINITY, end_s = 0;
     struct row r = {
         .cloud = o->cloud,
@@ -96,7 +96,7 @@ static struct row next_row(const struct market *m,
         .gpus = o->gpus > 0 ? o->gpus : (double)NAN,
     };
 
-    for (; *i < market_n_offers(m) && same_row(first, o); o++, ++*i) {
+    for (; *i < m->n_offers && same_row(first, o); o++, ++*i) {
         r.zones++;
         r.records += o->n_points;
         r.lives += o->n_spells;
@@ -115,7 +115,7 @@ static int run_list(struct app *app, const void *request, struct answer *out, st
     (void)request;
     if (!m)
         return -1;
-    for (size_t i = 0; i < market_n_offers(m);) {
+    for (size_t i = 0; i < m->n_offers;) {
         char begin[32], end[32];
         const struct row r = next_row(m, &i, begin, end);
         if (answer_item(out, &r, e) < 0)

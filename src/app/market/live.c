@@ -181,8 +181,8 @@ static int read_starts(struct app_live *c,
 
     if (app_market_starts(text, out, &starts, e) < 0)
         return -1;
-    for (size_t i = 0; i < market_n_offers(c->market); i++) {
-        const struct market_offer *o = &market_offers(c->market)[i];
+    for (size_t i = 0; i < c->market->n_offers; i++) {
+        const struct market_offer *o = &c->market->offers[i];
         if (!o->n_points || strcmp(o->cloud, c->cloud) != 0 || strcmp(o->region, c->region) != 0 ||
             strcmp(o->gpu, MARKET_REFERENCE_GPU) != 0)
             continue;
@@ -309,12 +309,11 @@ int app_live_open_at(struct app *app,
 /* The size on record of the model's checkpoint; its batch size does not matter. */
 static double checkpoint_gb(const struct app_live *c, const char *model)
 {
-    size_t n;
-    const struct market_size *sizes = market_tables_sizes(c->tables, &n);
+    const struct market_size *sizes = c->tables->sizes;
 
     if (!isnan(c->checkpoint_gb))
         return c->checkpoint_gb;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < c->tables->n_sizes; i++)
         if (strncasecmp(model, sizes[i].model, strlen(sizes[i].model)) == 0 &&
             strchr(" ", model[strlen(sizes[i].model)]))
             return sizes[i].checkpoint_gb;
@@ -329,7 +328,7 @@ struct market_job *app_live_job_of(const struct app_live *c,
     double gb = checkpoint_gb(c, model);
     AUTO_MEM double *moves = market_live_moves(c->live, c->tables, gb);
 
-    return market_job_new(market_live_scene(c->live),
+    return market_job_new(c->live->scene,
                           &(struct market_job_wish){.speed_of_gpu = speed_of_gpu,
                                                     .restart_s = c->restart_s,
                                                     .write_s = gb / CHECKPOINT_GB_PER_S,
@@ -340,7 +339,7 @@ struct market_job *app_live_job_of(const struct app_live *c,
 
 struct market_job *app_live_job(const struct app_live *c, const char *model, struct err *e)
 {
-    const struct market_scene *s = market_live_scene(c->live);
+    const struct market_scene *s = c->live->scene;
     double reference = throughputs_get(c->speeds, model, MARKET_REFERENCE_GPU);
     AUTO_MEM double *speeds = mem_zero(s->n_gpus, sizeof *speeds);
 

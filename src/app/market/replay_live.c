@@ -17,9 +17,11 @@ const char *app_market_row_text(size_t row)
 
 void app_market_put_clouds(const struct app_live *c, struct app_market_clouds *out)
 {
-    out->used.items = market_live_clouds(c->live, &out->used.n);
-    out->left_out.items = market_live_left_out(c->live, &out->left_out.n);
-    out->unmeasured.items = market_live_unmeasured(c->live, &out->unmeasured.n);
+    const struct market_live *l = c->live;
+
+    *out = (struct app_market_clouds){.used = {l->clouds.names, l->clouds.n},
+                                      .left_out = {l->left_out.names, l->left_out.n},
+                                      .unmeasured = {l->unmeasured.names, l->unmeasured.n}};
 }
 
 /* A replay and the parts of its answer. */
@@ -130,7 +132,7 @@ static void follow(struct live *r,
                    const struct market_live_start *start,
                    struct app_market_trace_point *points)
 {
-    const struct market_scene *scene = market_live_scene(r->c.live);
+    const struct market_scene *scene = r->c.live->scene;
     AUTO_CLEAR(market_log) struct market_log dynamic = {0};
     AUTO_CLEAR(market_log) struct market_log offline = {0};
     double end_s =

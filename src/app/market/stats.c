@@ -281,7 +281,7 @@ static int add_offer(struct stats *s, const struct market_offer *o, bool with_pr
 
 static int choose(struct stats *s, const struct stats_request *q, struct err *e)
 {
-    size_t n = market_n_offers(s->market);
+    size_t n = s->market->n_offers;
 
     s->offers = answer_alloc(s->out, n, sizeof *s->offers, e);
     s->of = s->offers ? answer_alloc(s->out, n, sizeof *s->of, e) : NULL;
@@ -289,7 +289,7 @@ static int choose(struct stats *s, const struct stats_request *q, struct err *e)
     if (!s->sources)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        const struct market_offer *o = &market_offers(s->market)[i];
+        const struct market_offer *o = &s->market->offers[i];
         if ((!q->gpu || catalog_same_accelerator(q->gpu, o->gpu)) &&
             app_market_is_at(o, q->region) && add_offer(s, o, q->prices, e) < 0)
             return -1;
@@ -346,8 +346,8 @@ static int add_to_group(struct stats *s, size_t i, struct err *e)
 /* The offer that was the cheapest for the longest time; SIZE_MAX = none was for sale. */
 static size_t most_often(const struct market *m, const struct market_cheapest *list, size_t n)
 {
-    const struct market_offer *all = market_offers(m);
-    AUTO_MEM double *for_s = mem_zero(market_n_offers(m) + 1, sizeof *for_s);
+    const struct market_offer *all = m->offers;
+    AUTO_MEM double *for_s = mem_zero(m->n_offers + 1, sizeof *for_s);
     size_t best = SIZE_MAX;
 
     for (size_t i = 0; i < n; i++) {

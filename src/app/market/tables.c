@@ -199,8 +199,8 @@ static int put_speedups(struct tables *t,
 
 static int put_moves(const struct tables *t, struct app_market_moves *out, struct err *e)
 {
-    size_t n;
-    const struct market_size *sizes = market_tables_sizes(t->figures, &n);
+    size_t n = t->figures->n_sizes;
+    const struct market_size *sizes = t->figures->sizes;
     struct app_market_move *models = answer_alloc(t->out, n, sizeof *models, e);
 
     if (!models)
@@ -246,10 +246,9 @@ static double best_case(const struct tables *t,
                         const struct market_list_price *region,
                         const char *gpu)
 {
-    size_t n;
-    const struct market_list_price *prices = market_tables_prices(t->figures, &n);
+    const struct market_list_price *prices = t->figures->prices;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < t->figures->n_prices; i++)
         if (strcmp(prices[i].cloud, region->cloud) == 0 &&
             strcmp(prices[i].region, region->region) == 0 && prices[i].gpus <= 1 &&
             strcmp(prices[i].gpu, gpu) == 0)
@@ -260,10 +259,9 @@ static double best_case(const struct tables *t,
 
 static int put_best(struct tables *t, struct field_records *out, struct err *e)
 {
-    size_t n;
-    const struct market_list_price *prices = market_tables_prices(t->figures, &n);
+    const struct market_list_price *prices = t->figures->prices;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < t->figures->n_prices; i++) {
         double best[MARKET_GPUS_MAX];
         if (!first_of_region(prices, i))
             continue;

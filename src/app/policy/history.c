@@ -32,8 +32,8 @@ static size_t offers_of(const struct history *h,
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < market_n_offers(h->market); i++) {
-        const struct market_offer *o = &market_offers(h->market)[i];
+    for (size_t i = 0; i < h->market->n_offers; i++) {
+        const struct market_offer *o = &h->market->offers[i];
         bool is_it = by_type ? strcmp(o->instance_type, type) == 0
                              : *o->gpu && catalog_same_accelerator(type, o->gpu);
         if (is_it && o->n_points && o->gpus > 0 && app_market_is_at(o, h->region))
@@ -71,8 +71,7 @@ static int add_steps(struct history *h,
 
 static int add_type(struct history *h, const char *name, size_t type, struct err *e)
 {
-    AUTO_MEM const struct market_offer **offers =
-        mem_zero(market_n_offers(h->market) + 1, sizeof *offers);
+    AUTO_MEM const struct market_offer **offers = mem_zero(h->market->n_offers + 1, sizeof *offers);
     size_t n = offers_of(h, name, true, offers), n_list;
     double gpus = n ? offers[0]->gpus : 1;
     char then[32];

@@ -496,7 +496,7 @@ static int run_simulate(struct app *app, const void *request, struct answer *out
 
     if (app_policy_read(q->trace, q->file, "trace", out, &in.trace, e) < 0)
         return -1;
-    if (policy_read_trace(in.trace.bytes, in.trace.len, &in.file, e) < 0)
+    if (policy_read(in.trace.bytes, in.trace.len, true, &in.file, e) < 0)
         return err_wrap(e, "%s", in.trace.name);
     if (take_prices(app, q, &in, out, e) < 0)
         return -1;

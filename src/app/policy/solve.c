@@ -373,7 +373,7 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     if (check_form(q, out, e) < 0 ||
         app_policy_read(q->problem, q->file, "problem", out, &text, e) < 0)
         return -1;
-    if (policy_read(text.bytes, text.len, &file, e) < 0)
+    if (policy_read(text.bytes, text.len, false, &file, e) < 0)
         return err_wrap(e, "%s", text.name);
     file.problem.columns_max = (size_t)q->columns;
     const double began_s = time_monotonic_s();

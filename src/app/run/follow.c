@@ -145,7 +145,7 @@ static struct market_job *make_job(struct app_run_follow *m,
                                    struct err *e)
 {
     const struct spec_estimate *x = &s->estimate;
-    const struct market_scene *scene = market_live_scene(m->live.live);
+    const struct market_scene *scene = m->live.live->scene;
     AUTO_MEM double *speeds = mem_zero(scene->n_gpus, sizeof *speeds);
     AUTO(arena) struct arena *arena = arena_new((size_t)1 << 20);
     const char *model = x->model ? app_market_model(p->throughputs, x->model, arena, e) : "";
@@ -168,10 +168,10 @@ static struct market_job *make_job(struct app_run_follow *m,
     return app_live_job_of(&m->live, model, speeds, every_s);
 }
 
-static void put_names(struct buf *b, const char *before, const char *const *names, size_t n)
+static void put_names(struct buf *b, const char *before, const struct market_names *l)
 {
-    for (size_t i = 0; i < n; i++)
-        buf_printf(b, "%s%s", i ? ", " : before, names[i]);
+    for (size_t i = 0; i < l->n; i++)
+        buf_printf(b, "%s%s", i ? ", " : before, l->names[i]);
 }
 
 /* The clouds whose prices the stage follows, and those it leaves out; yours to free. */
@@ -179,24 +179,21 @@ static char *note_of(const struct app_run_follow *m, const struct market_policy 
 {
     AUTO_CLEAR(buf) struct buf b;
     char from[32];
-    size_t n;
-    const char *const *names = market_live_clouds(m->live.live, &n);
+    const struct market_live *l = m->live.live;
 
     buf_init(&b, NOTE_MAX_BYTES);
-    put_names(&b, "follows prices of ", names, n);
+    put_names(&b, "follows prices of ", &l->clouds);
     buf_printf(&b, " from %s on: %s", app_market_time(m->start_s, from),
                market_policy_text(policy->kind));
-    names = market_live_left_out(m->live.live, &n);
-    put_names(&b, "; histories do not cover that time of ", names, n);
-    names = market_live_unmeasured(m->live.live, &n);
-    put_names(&b, "; preemptions are not recorded of ", names, n);
+    put_names(&b, "; histories do not cover that time of ", &l->left_out);
+    put_names(&b, "; preemptions are not recorded of ", &l->unmeasured);
     return mem_dup(buf_str(&b));
 }
 
 static int open_stage(struct app_run_follow *m, const struct app_plan *p, size_t i, struct err *e)
 {
     const struct spec_stage *s = &p->spec->stages[i];
-    const struct market_scene *scene = market_live_scene(m->live.live);
+    const struct market_scene *scene = m->live.live->scene;
     const char *why = why_not(s, m->live.use);
     struct simulate_trade *t = &m->trades[i];
 
@@ -248,7 +245,7 @@ int app_run_follow_open(struct app *app,
                        "%s: no stage can follow prices; %s %s. One that can has one node, at "
                        "most one GPU and an estimate by GPU, as in {hours: {V100: 10, K80: 40}}",
                        answer_spell(answer, "start", option), p->spec->stages[0].name, m->notes[0]);
-    m->market = (struct simulate_market){.scene = market_live_scene(m->live.live),
+    m->market = (struct simulate_market){.scene = m->live.live->scene,
                                          .use = m->live.use,
                                          .restart_s = m->live.restart_s,
                                          .stages = m->trades};

@@ -40,13 +40,13 @@ static void by_hand(void)
             .name = names[i], .values = &values[i], .n_values = 1, .runtime_s = exp(log_y[i])};
     }
     AUTO(fit) struct fit *f = fit_new(runs, 4, &e);
-    CHECK(f && strcmp(fit_kind(f), "log-linear") == 0, "four runs are fitted: %s", e.text);
+    CHECK(f && strcmp(f->kind, "log-linear") == 0, "four runs are fitted: %s", e.text);
     if (!f)
         return;
     CHECK(close_to(coefficient(f, "log(a)"), -0.5, 1e-12) &&
               close_to(coefficient(f, "x"), 1.2, 1e-12),
           "log y = -0.5 + 1.2 log x");
-    CHECK(close_to(fit_r2(f), 0.8, 1e-12), "R2 is 1 - 1.8 / 9");
+    CHECK(close_to(f->r2, 0.8, 1e-12), "R2 is 1 - 1.8 / 9");
     double loo = (1 - exp(-1)) + (1 - exp(-1.0 / 7)) + (exp(11.0 / 7) - 1) + (1 - exp(-7.0 / 3));
     CHECK(close_to(fit_loo_error(f), loo / 4, 1e-12), "the error of runs left out is %g", loo / 4);
     struct fit_value middle = {.name = "x", .number = exp(2.5)};
@@ -108,12 +108,12 @@ static void without_noise(void)
         struct err e = {0};
         simulate_profile(&p, cases[i].truth, 0, 0, &seed);
         AUTO(fit) struct fit *f = fit_new(p.runs, p.n, &e);
-        CHECK(f && strcmp(fit_kind(f), cases[i].kind) == 0, "%s is found, not %s%s", cases[i].kind,
-              f ? fit_kind(f) : "nothing: ", e.text);
+        CHECK(f && strcmp(f->kind, cases[i].kind) == 0, "%s is found, not %s%s", cases[i].kind,
+              f ? f->kind : "nothing: ", e.text);
         for (size_t k = 0; f && k < 5 && cases[i].want[k].name; k++)
             CHECK(close_to(coefficient(f, cases[i].want[k].name), cases[i].want[k].value, 1e-6),
                   "%s: %s is %g", cases[i].kind, cases[i].want[k].name, cases[i].want[k].value);
-        CHECK(f && fit_loo_error(f) < 1e-9 && close_to(fit_r2(f), 1, 1e-9), "%s: no error is left",
+        CHECK(f && fit_loo_error(f) < 1e-9 && close_to(f->r2, 1, 1e-9), "%s: no error is left",
               cases[i].kind);
     }
 }
@@ -131,8 +131,8 @@ static void no_rising_cliff(void)
 
     simulate_profile(&p, small_is_fast, 0, 0.05, &seed);
     AUTO(fit) struct fit *f = fit_new(p.runs, p.n, NULL);
-    CHECK(f && !strstr(fit_kind(f), "memory-cliff"), "less memory that is faster is no cliff: %s",
-          f ? fit_kind(f) : "none");
+    CHECK(f && !strstr(f->kind, "memory-cliff"), "less memory that is faster is no cliff: %s",
+          f ? f->kind : "none");
 }
 
 /* One run alone has little memory. A cliff would meet it, and nothing could show that it is
@@ -153,12 +153,12 @@ static void no_form_for_one_run(void)
     }
     AUTO(fit) struct fit *one = fit_new(runs, 10, &e);
     CHECK(one && isnan(coefficient(one, "memory_mb<1024")), "one run makes no cliff: %s",
-          one ? fit_kind(one) : e.text);
+          one ? one->kind : e.text);
     values[1].number = 512;
     runs[1].runtime_s = 31;
     AUTO(fit) struct fit *two = fit_new(runs, 10, &e);
     CHECK(two && close_to(coefficient(two, "memory_mb<1024"), log(3.05), 0.02), "two do: %s",
-          two ? fit_kind(two) : e.text);
+          two ? two->kind : e.text);
 }
 
 /* The error of runs left out, the long way: fit all runs but one, predict that one. */
@@ -345,7 +345,7 @@ static void not_told_apart(void)
                                    .runtime_s = 12.0 * (1 + i / 3) / (1 + i % 3)};
     }
     AUTO(fit) struct fit *f = fit_new(runs, 6, &e);
-    CHECK(f && strcmp(fit_kind(f), "log-linear") == 0, "such runs are fitted: %s", e.text);
+    CHECK(f && strcmp(f->kind, "log-linear") == 0, "such runs are fitted: %s", e.text);
     if (!f)
         return;
     CHECK(isnan(coefficient(f, "batch")) && isnan(coefficient(f, "memory_mb")) &&

@@ -79,7 +79,7 @@ static struct tally simulate(simulate_truth *truth, bool wide, bool beyond, int 
         AUTO(fit) struct fit *plain = log_linear(&p, &loo);
         if (!chosen || !plain)
             continue;
-        t.cliffs += strstr(fit_kind(chosen), "memory-cliff") != NULL;
+        t.cliffs += strstr(chosen->kind, "memory-cliff") != NULL;
         t.worse_left_out |= fit_loo_error(chosen) > loo;
         for (int i = 0; i < 20; i++) {
             struct simulate_run run = draw(beyond, wide ? 8 : 2, &seed);

@@ -1,4 +1,4 @@
-#include "estimate/fit.h"
+#include "estimate/fit_internal.h"
 
 #include "base/json.h"
 #include "simulate.h"
@@ -53,11 +53,11 @@ static void round_trip(void)
         simulate_profile(&p, cases[i].truth, 1, 0.01, &seed);
         simulate_values(&(struct simulate_run){7, 3.3, 900}, far);
         AUTO(fit) struct fit *f = fit_new(p.runs, p.n, &e);
-        CHECK(f && strstr(fit_kind(f), cases[i].kind), "%s is fitted: %s", cases[i].kind,
-              f ? fit_kind(f) : e.text);
+        CHECK(f && strstr(f->kind, cases[i].kind), "%s is fitted: %s", cases[i].kind,
+              f ? f->kind : e.text);
         AUTO(fit) struct fit *g = f ? through_text(f, &e) : NULL;
-        CHECK(g && strcmp(fit_kind(f), fit_kind(g)) == 0 && fit_loo_error(f) == fit_loo_error(g) &&
-                  fit_r2(f) == fit_r2(g) && same_prediction(f, g, p.values[4]) &&
+        CHECK(g && strcmp(f->kind, g->kind) == 0 && fit_loo_error(f) == fit_loo_error(g) &&
+                  f->r2 == g->r2 && same_prediction(f, g, p.values[4]) &&
                   same_prediction(f, g, far),
               "%s comes back exactly: %s", cases[i].kind, e.text);
         AUTO_JSON json_t *before = f ? fit_to_json(f) : NULL;

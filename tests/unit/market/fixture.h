@@ -56,9 +56,9 @@ static inline const struct market_offer *fixture_offer(const struct market *m,
                                                        const char *instance_type,
                                                        const char *zone)
 {
-    const struct market_offer *o = market_offers(m);
+    const struct market_offer *o = m->offers;
 
-    for (size_t i = 0; i < market_n_offers(m); i++)
+    for (size_t i = 0; i < m->n_offers; i++)
         if (!strcmp(o[i].cloud, cloud) && !strcmp(o[i].region, region) &&
             !strcmp(o[i].instance_type, instance_type) && !strcmp(o[i].zone, zone))
             return &o[i];

@@ -27,11 +27,11 @@ static bool near(double a, double b)
 static struct market_paper_model *model(const struct market_paper *p)
 {
     double per_s[8];
-    size_t n;
-    const char *const *gpus = market_paper_gpus(p, &n);
 
-    for (size_t i = 0; i < n; i++)
-        per_s[i] = strcmp(gpus[i], "V100") == 0 ? 4 : strcmp(gpus[i], "K80") == 0 ? 1 : (double)NAN;
+    for (size_t i = 0; i < p->n_gpus; i++)
+        per_s[i] = strcmp(p->gpus[i], "V100") == 0  ? 4
+                   : strcmp(p->gpus[i], "K80") == 0 ? 1
+                                                    : (double)NAN;
     return market_paper_model_new(p, per_s, NULL);
 }
 
@@ -87,9 +87,9 @@ static void test_starts(const struct market *m)
     AUTO(market_paper) struct market_paper *q = market_paper_new(m, "us-east-1", &range, NULL);
     struct err e = {0};
 
-    CHECK(p && market_paper_n_starts(p) == 3 && near(market_paper_start_s(p, 0), 1578009600),
+    CHECK(p && p->n_starts == 3 && near(market_paper_start_s(p, 0), 1578009600),
           "three starts: the 3rd, 5th and 6th");
-    CHECK(q && market_paper_n_starts(q) == 3, "from the 2nd to the 5th: three days have records");
+    CHECK(q && q->n_starts == 3, "from the 2nd to the 5th: three days have records");
     CHECK(!market_paper_new(m, "eu-west-1", &three, &e) && e.kind == ERR_NOFIT, "%s", e.text);
 }
 
@@ -100,8 +100,7 @@ int main(void)
     struct market_paper *p =
         m ? market_paper_new(m, "us-east-1", &(struct market_starts){0}, NULL) : NULL;
 
-    CHECK(p && market_paper_n_starts(p) == 5,
-          "of ten days with records, the final five are no starts");
+    CHECK(p && p->n_starts == 5, "of ten days with records, the final five are no starts");
     if (!p)
         return TAP_DONE();
     CHECK(!market_paper_covered(p, 0) && market_paper_covered(p, 1) && !market_paper_covered(p, 3),

@@ -99,7 +99,7 @@ int main(void)
 {
     AUTO(market) struct market *m = fixture_market(history, 1);
 
-    CHECK(m && market_n_offers(m) == 2, "two zones");
+    CHECK(m && m->n_offers == 2, "two zones");
     const struct market_offer *o =
         m ? fixture_offer(m, "aws", "us-east-1", "p3.2xlarge", "us-east-1a") : NULL;
     CHECK(o && near(o->begin_s, T0) && near(o->end_s, T0 + 10 * H),

@@ -32,11 +32,10 @@ static void test_moves(const struct market_tables *t)
                  "aws,us-east-1,us-east-1b,p3.8xlarge,2020-01-01,0.1\n"
                  "aws,us-west-2,us-west-2b,p3.2xlarge,2020-01-01,0.1\n"};
     AUTO(market) struct market *m = fixture_market(&history, 1);
-    size_t n;
-    const struct market_size *sizes = market_tables_sizes(t, &n);
+    const struct market_size *sizes = t->sizes;
     struct market_move move = market_move_of(t, m, "aws", "us-east-1", "V100", &sizes[0]);
 
-    CHECK(n == 2 && strcmp(sizes[0].model, "ResNet-50") == 0, "two models have sizes");
+    CHECK(t->n_sizes == 2 && strcmp(sizes[0].model, "ResNet-50") == 0, "two models have sizes");
     CHECK(near(move.compute_usd, 146.88), "160 h at the lowest price there was");
     /* Published: 9.13 % and 0.006 %. */
     CHECK(fabs(move.dataset_usd / move.compute_usd - 0.0913) < 0.00005, "a dataset: 9.13 %%");
