@@ -21,6 +21,8 @@ struct record {
         .name = (title), .size = sizeof(type), .fields = (list),                                   \
         .n_fields = sizeof(list) / sizeof *(list)                                                  \
     }
+/* The same for the one place that points to it. */
+#define RECORD_AT(title, type, list) &(const struct record)RECORD(title, type, list)
 /* A request that asks for nothing in particular. */
 struct record_none {
     char unused;

@@ -334,6 +334,7 @@ void writer_list(const struct record *r,
                  const void *record,
                  const char *member,
                  size_t most,
+                 size_t indent,
                  bool with_details,
                  FILE *out)
 {
@@ -342,6 +343,7 @@ void writer_list(const struct record *r,
     AUTO_CLEAR(writer) struct writer w;
 
     writer_init(&w, WRITER_TABLE, NULL, f->record, NULL, with_details, out);
+    w.indent = indent;
     for (size_t i = 0; i < list->n && i < most; i++)
         writer_item(&w, (const char *)list->items + i * f->record->size, NULL);
     writer_end(&w, NULL);

@@ -50,6 +50,7 @@ void writer_list(const struct record *r,
                  const void *record,
                  const char *member,
                  size_t most,
+                 size_t indent,
                  bool with_details,
                  FILE *out);
 

@@ -26,8 +26,6 @@ static const struct record setting_record =
 static const struct field settings_fields[] = {
     {"file", FIELD(TEXT, struct admin_settings, file), .help = "Path of the configuration file."},
 };
-static const struct record settings_record =
-    RECORD("settings", struct admin_settings, settings_fields);
 
 struct config_request {
     const char *key, *value;
@@ -143,7 +141,7 @@ const struct operation config_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct config_request, list_fields),
-    .answer = &settings_record,
+    .answer = RECORD_AT("settings", struct admin_settings, settings_fields),
     .item = &setting_record,
     .items_name = "settings",
     .run = run_list,

@@ -101,8 +101,6 @@ static const struct field orphan_fields[] = {
      .help = "Whether its host was released without an answer."},
 };
 /* clang-format on */
-static const struct record machine_record = RECORD("machine", struct admin_machine, machine_fields);
-static const struct record orphan_record = RECORD("orphan", struct admin_orphan, orphan_fields);
 
 /* Texts of one machine, alive as long as the record that points to them. */
 struct machine_texts {
@@ -185,7 +183,7 @@ const struct operation machine_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
-    .item = &machine_record,
+    .item = RECORD_AT("machine", struct admin_machine, machine_fields),
     .run = run_list,
 };
 
@@ -431,6 +429,6 @@ const struct operation machine_cleanup_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct cleanup_request, cleanup_fields),
-    .item = &orphan_record,
+    .item = RECORD_AT("orphan", struct admin_orphan, orphan_fields),
     .run = run_cleanup,
 };

@@ -378,8 +378,6 @@ static const struct field exported_fields[] = {
     EXPORTED(COUNT, storage, "Rows of storage.csv."),
 };
 /* clang-format on */
-static const struct record exported_record =
-    RECORD("catalog_exported", struct app_catalog_exported, exported_fields);
 
 static int run_export(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -399,7 +397,7 @@ const struct operation catalog_export_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct export_request, export_fields),
-    .answer = &exported_record,
+    .answer = RECORD_AT("catalog_exported", struct app_catalog_exported, exported_fields),
     .run = run_export,
 };
 
@@ -413,8 +411,6 @@ static const struct field reset_fields[] = {
      .help = "Source of the catalog in use afterwards."},
 };
 /* clang-format on */
-static const struct record reset_record =
-    RECORD("catalog_reset", struct app_catalog_reset, reset_fields);
 
 static int run_reset(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -440,6 +436,6 @@ const struct operation catalog_reset_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     .request = &record_none,
-    .answer = &reset_record,
+    .answer = RECORD_AT("catalog_reset", struct app_catalog_reset, reset_fields),
     .run = run_reset,
 };

@@ -23,7 +23,6 @@ static const struct field info_fields[] = {
     INFO(COUNT, transfers, "Number of transfer prices."),
     INFO(COUNT, storage, "Number of storage prices."),
 };
-static const struct record info_record = RECORD("catalog", struct app_catalog_info, info_fields);
 
 #define CLOUD(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_cloud, key), __VA_ARGS__}
 static const struct field cloud_fields[] = {
@@ -39,8 +38,6 @@ static const struct field cloud_fields[] = {
           .help = "Source of its prices."),
 };
 /* clang-format on */
-static const struct record cloud_record =
-    RECORD("catalog_cloud", struct app_catalog_cloud, cloud_fields);
 
 static void count_offers(const struct catalog *c,
                          const struct catalog_kind *k,
@@ -110,8 +107,8 @@ const struct operation catalog_info_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     .request = &record_none,
-    .answer = &info_record,
-    .item = &cloud_record,
+    .answer = RECORD_AT("catalog", struct app_catalog_info, info_fields),
+    .item = RECORD_AT("catalog_cloud", struct app_catalog_cloud, cloud_fields),
     .items_name = "clouds",
     .run = run_info,
 };

@@ -183,7 +183,6 @@ static const struct field found_fields[] = {
      .help = "Number of offers that pass the filters."},
 };
 /* clang-format on */
-static const struct record found_record = RECORD("offers", struct app_catalog_found, found_fields);
 
 struct filter {
     const char *cloud, *region; /* NULL = any */
@@ -408,7 +407,7 @@ const struct operation catalog_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
-    .answer = &found_record,
+    .answer = RECORD_AT("offers", struct app_catalog_found, found_fields),
     .item = &offer_record,
     .run = run_list,
 };

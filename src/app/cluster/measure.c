@@ -51,8 +51,6 @@ static const struct field measurement_fields[] = {
     {"file", MEASUREMENT(TEXT, file), .help = "File that has the measurements."},
 };
 /* clang-format on */
-static const struct record measurement_record =
-    RECORD("cluster_measurement", struct app_cluster_measurement, measurement_fields);
 
 /* ---- before ---- */
 
@@ -230,6 +228,6 @@ const struct operation cluster_measure_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct app_cluster_run_request, request_fields),
-    .answer = &measurement_record,
+    .answer = RECORD_AT("cluster_measurement", struct app_cluster_measurement, measurement_fields),
     .run = run_measure,
 };

@@ -103,8 +103,6 @@ static const struct field recommended_fields[] = {
     {"work", RECOMMENDED(REAL, work), .help = "Number of iterations."},
     {"locations", RECOMMENDED(COUNT, locations), .help = "Number of locations considered."},
 };
-static const struct record recommended_record =
-    RECORD("cluster_recommendation", struct app_cluster_recommended, recommended_fields);
 
 #define CONSIDERED(TYPE, member) FIELD(TYPE, struct app_cluster_choice, member)
 static const struct field considered_fields[] = {
@@ -121,8 +119,6 @@ static const struct field considered_fields[] = {
      .help = "Predicted throughput, time and cost."},
 };
 /* clang-format on */
-static const struct record considered_record =
-    RECORD("cluster_considered", struct app_cluster_choice, considered_fields);
 
 /* ---- the operation ---- */
 
@@ -269,8 +265,9 @@ const struct operation cluster_recommend_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct recommend_request, request_fields),
-    .answer = &recommended_record,
-    .item = &considered_record,
+    .answer =
+        RECORD_AT("cluster_recommendation", struct app_cluster_recommended, recommended_fields),
+    .item = RECORD_AT("cluster_considered", struct app_cluster_choice, considered_fields),
     .items_name = "considered",
     .run = run_recommend,
 };

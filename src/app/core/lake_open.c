@@ -3,8 +3,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "lake/meta/meta.h"
 #include "spec/config.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -133,4 +135,30 @@ struct lake *app_lake_here(struct err *e)
     AUTO(config) struct config *c = config_load(NULL, e);
 
     return c ? app_lake_as(c, NULL, NULL, true, e) : NULL;
+}
+
+/* strtoll takes all of a number's text only if it is whole. */
+static bool is_whole(const char *number, long long *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(number, &end, 10);
+    return errno == 0 && !*end;
+}
+
+json_t *lake_value_json(const struct lake_value *v)
+{
+    long long whole;
+
+    switch (v->kind) {
+    case LAKE_VALUE_NONE:
+        return json_true();
+    case LAKE_VALUE_NUMBER:
+        return is_whole(v->text, &whole) ? json_integer(whole) : json_number(v->number);
+    case LAKE_VALUE_TIME:
+    case LAKE_VALUE_TEXT:
+        break;
+    }
+    return json_text(v->text);
 }

@@ -1,10 +1,13 @@
-/* lake_open: the lake that the configuration tells of, for the commands that work on it. */
+/* lake_open: the lake that the configuration tells of, for the operations that work on it, and
+ * values of its metadata as JSON. */
 #ifndef APP_CORE_LAKE_OPEN_H
 #define APP_CORE_LAKE_OPEN_H
 
+#include "base/json.h"
 #include "lake/core/lake.h"
 
 struct config;
+struct lake_value;
 
 /* The lake of a configuration, made when it is not there. project NULL = "default"; user NULL = the
  * user of this process. */
@@ -28,5 +31,9 @@ char *app_store_cache(const struct config *c, uint64_t *bytes_out);
 
 /* A path made absolute, without "." and ".." in it. The caller frees it; NULL: ERR_IO. */
 char *app_absolute_path(const char *path, struct err *e);
+
+/* A value of metadata: a number as a number (a whole one exactly), time and text as a string, a tag
+ * without a value as true. New reference. */
+json_t *lake_value_json(const struct lake_value *v);
 
 #endif

@@ -66,7 +66,7 @@ struct operation {
 };
 
 /* The request of an operation by its struct and the list of its fields. */
-#define REQUEST(type, list) .request = &(const struct record)RECORD(NULL, type, list)
+#define REQUEST(type, list) .request = RECORD_AT(NULL, type, list)
 
 /* A room lists its operations once, as a macro over their names: ROOM_OPERATIONS(X). */
 #define OPERATION_DECLARE(name) extern const struct operation name##_operation;

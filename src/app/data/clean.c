@@ -56,8 +56,6 @@ static const struct field gc_file_fields[] = {
     {"ref", FIELD(TEXT, struct data_gc_file, ref), .help = "The file version."},
     {"size_bytes", FIELD(BYTES, struct data_gc_file, bytes), .unit = "bytes", .help = "Its size."},
 };
-static const struct record gc_file_record =
-    RECORD("gc_file", struct data_gc_file, gc_file_fields);
 
 #define GC(TYPE, member) FIELD(TYPE, struct data_gc, member)
 static const struct field gc_fields[] = {
@@ -78,7 +76,6 @@ static const struct field gc_fields[] = {
      .help = "Upload sessions that expired."},
     {"busy", GC(COUNT, sum.busy), .help = "Packs skipped because of a writer."},
 };
-static const struct record gc_record = RECORD("gc", struct data_gc, gc_fields);
 
 struct gc_request {
     bool remove, keep_latest;
@@ -120,8 +117,8 @@ const struct operation lake_gc_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct gc_request, gc_request_fields),
-    .answer = &gc_record,
-    .item = &gc_file_record,
+    .answer = RECORD_AT("gc", struct data_gc, gc_fields),
+    .item = RECORD_AT("gc_file", struct data_gc_file, gc_file_fields),
     .items_name = "files",
     .run = run_gc,
 };
@@ -149,7 +146,6 @@ static const struct field fsck_fields[] = {
     {"leftover_bytes", SUMMARY(BYTES, leftover_bytes), .unit = "bytes", .help = "Their size."},
 };
 /* clang-format on */
-static const struct record fsck_record = RECORD("fsck", struct lake_fsck_summary, fsck_fields);
 
 static int tell_problem(void *context, const char *text, struct err *e)
 {
@@ -175,7 +171,7 @@ const struct operation lake_fsck_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_READS,
     .request = &record_none,
-    .answer = &fsck_record,
+    .answer = RECORD_AT("fsck", struct lake_fsck_summary, fsck_fields),
     .item = &problem_record,
     .items_name = "problems",
     .run = run_fsck,

@@ -34,15 +34,12 @@ static const struct field file_fields[] = {
     {"executable", FIELD(BOOL, struct data_file, executable), .is_absent = has_no_rights,
      .help = "Whether it was an executable file; only where details are asked for."},
 };
-static const struct record file_record = RECORD("file", struct data_file, file_fields);
 
 static const struct field version_fields[] = {
     FILE_FIELDS,
     {"removed", FIELD(BOOL, struct data_file, removed), .help = "Whether rm removed the version."},
     {"gone", FIELD(BOOL, struct data_file, gone), .help = "Whether gc removed the content."},
 };
-static const struct record version_record =
-    RECORD("file_version", struct data_file, version_fields);
 /* clang-format on */
 
 struct listing {
@@ -112,7 +109,7 @@ const struct operation file_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
-    .item = &file_record,
+    .item = RECORD_AT("file", struct data_file, file_fields),
     .run = run_list,
 };
 
@@ -158,7 +155,7 @@ const struct operation file_history_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct history_request, history_fields),
-    .item = &version_record,
+    .item = RECORD_AT("file_version", struct data_file, version_fields),
     .run = run_history,
 };
 
@@ -184,7 +181,6 @@ static const struct field removed_fields[] = {
      .help = "How many versions the operation removed."},
 };
 /* clang-format on */
-static const struct record removed_record = RECORD("removed", struct data_removed, removed_fields);
 
 static int run_remove(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -204,7 +200,7 @@ const struct operation file_remove_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct remove_request, remove_fields),
-    .answer = &removed_record,
+    .answer = RECORD_AT("removed", struct data_removed, removed_fields),
     .run = run_remove,
 };
 

@@ -178,7 +178,6 @@ static const struct field set_fields[] = {
      .heading = "", .cell = verdict_cell, .cut_rank = 1, .least_width = 5},
     {"why", FIELD(TEXT, struct data_gc_set, why), .help = "Why it stays whatever it costs."},
 };
-static const struct record set_record = RECORD("gc_set", struct data_gc_set, set_fields);
 
 #define GC(TYPE, member) FIELD(TYPE, struct data_gc_economic, member)
 static const struct field head_fields[] = {
@@ -198,8 +197,6 @@ static const struct field head_fields[] = {
      .help = "Size of that content."},
 };
 /* clang-format on */
-static const struct record head_record =
-    RECORD("gc_economic", struct data_gc_economic, head_fields);
 
 static int answer_set(const struct weighing *w, size_t i, struct answer *out, struct err *e)
 {
@@ -259,8 +256,8 @@ const struct operation lake_gc_economic_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct economic_request, request_fields),
-    .answer = &head_record,
-    .item = &set_record,
+    .answer = RECORD_AT("gc_economic", struct data_gc_economic, head_fields),
+    .item = RECORD_AT("gc_set", struct data_gc_set, set_fields),
     .items_name = "sets",
     .run = run_economic,
 };

@@ -34,7 +34,6 @@ static const struct field init_fields[] = {
     {"store", FIELD(TEXT, struct data_init, store), .help = "Store of the lake's content."},
 };
 /* clang-format on */
-static const struct record init_record = RECORD("lake", struct data_init, init_fields);
 
 /* The store as the configuration will name it; a relative directory is taken from the current
  * directory of the process. */
@@ -156,6 +155,6 @@ const struct operation lake_init_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct init_request, request_fields),
-    .answer = &init_record,
+    .answer = RECORD_AT("lake", struct data_init, init_fields),
     .run = run_init,
 };

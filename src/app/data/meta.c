@@ -1,7 +1,7 @@
 /* meta: operations on metadata: tags on files, sets and jobs, and searches. `tradewind tag`,
  * `untag` and `find` call them. */
 #include "lake/meta/meta.h"
-#include "app/core/lake_found.h"
+#include "app/core/lake_open.h"
 #include "app/data/data.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -197,7 +197,6 @@ static const struct field keys_fields[] = {
     {"columns", FIELD(LIST, struct data_found_keys, keys), .help = "Keys to show in a table."},
 };
 /* clang-format on */
-static const struct record keys_record = RECORD("found_keys", struct data_found_keys, keys_fields);
 
 struct choosing {
     const char *keys[DATA_FOUND_KEYS_MAX];
@@ -283,7 +282,7 @@ const struct operation find_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct find_request, find_fields),
-    .answer = &keys_record,
+    .answer = RECORD_AT("found_keys", struct data_found_keys, keys_fields),
     .item = &found_record,
     .run = run_find,
 };

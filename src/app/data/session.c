@@ -76,8 +76,6 @@ static const struct field file_fields[] = {
      .help = "Whether the latest version had this content already."},
     {"ref", ENTRY(TEXT, ref), .help = "Reference of the version; null before session.finish."},
 };
-static const struct record file_record =
-    RECORD("session_file", struct data_session_file, file_fields);
 /* clang-format on */
 
 _Static_assert(LAKE_SESSION_PENDING + 1 == (int)DATA_SESSION_PENDING &&
@@ -165,7 +163,10 @@ static int try_url(void *context, const struct lake_session_file *f, struct err 
 }
 
 /* The session and its files: what all operations on one session answer with. */
-#define SESSION_ANSWER .answer = &session_record, .item = &file_record, .items_name = "files"
+#define SESSION_ANSWER                                                                             \
+    .answer = &session_record,                                                                     \
+    .item = RECORD_AT("session_file", struct data_session_file, file_fields),                      \
+    .items_name = "files"
 
 static int tell_all(struct telling *t, struct err *e)
 {

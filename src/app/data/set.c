@@ -111,7 +111,6 @@ static const struct field set_fields[] = {
      .heading = "group", .cell = group_cell, .cut_rank = 1, .least_width = 8, .is_detail = true},
 };
 /* clang-format on */
-static const struct record set_record = RECORD("set", struct data_set, set_fields);
 
 struct list_request {
     const char *name;
@@ -148,7 +147,7 @@ const struct operation set_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
-    .item = &set_record,
+    .item = RECORD_AT("set", struct data_set, set_fields),
     .run = run_list,
 };
 
@@ -173,8 +172,6 @@ static const struct field created_fields[] = {
     {"conflicts_count", FIELD(INT, struct data_set_created, n_conflicts),
      .help = "How many there are."},
 };
-static const struct record created_record =
-    RECORD("set_created", struct data_set_created, created_fields);
 
 struct create_request {
     const char *name;
@@ -239,7 +236,7 @@ const struct operation set_create_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct create_request, create_fields),
-    .answer = &created_record,
+    .answer = RECORD_AT("set_created", struct data_set_created, created_fields),
     .run = run_create,
 };
 
@@ -253,14 +250,12 @@ static const struct field shown_fields[] = {
     {"mode", FIELD(TEXT, struct data_set_shown, set.mode), .help = "Permissions, as in \"640\"."},
     {"parents", FIELD(LIST, struct data_set_shown, parents), .help = "Sets it was made from."},
 };
-static const struct record shown_record = RECORD("set_shown", struct data_set_shown, shown_fields);
 
 static const struct field entry_fields[] = {
     {"path", FIELD(TEXT, struct data_set_file, path), .help = "Path of the file."},
     {"version", FIELD(INT, struct data_set_file, version), .help = "Version that the set holds."},
     {"size_bytes", FIELD(BYTES, struct data_set_file, bytes), .unit = "bytes", .help = "Its size."},
 };
-static const struct record entry_record = RECORD("set_file", struct data_set_file, entry_fields);
 
 struct get_request {
     const char *ref;
@@ -313,8 +308,8 @@ const struct operation set_get_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct get_request, get_fields),
-    .answer = &shown_record,
-    .item = &entry_record,
+    .answer = RECORD_AT("set_shown", struct data_set_shown, shown_fields),
+    .item = RECORD_AT("set_file", struct data_set_file, entry_fields),
     .items_name = "files",
     .run = run_get,
 };
@@ -334,8 +329,6 @@ static const struct field change_fields[] = {
     {"after", FIELD(INT, struct data_set_change, after),
      .help = "Version that the second set version holds; null = none."},
 };
-static const struct record change_record =
-    RECORD("set_change", struct data_set_change, change_fields);
 
 struct diff_request {
     const char *a, *b;
@@ -387,6 +380,6 @@ const struct operation set_diff_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct diff_request, diff_fields),
-    .item = &change_record,
+    .item = RECORD_AT("set_change", struct data_set_change, change_fields),
     .run = run_diff,
 };

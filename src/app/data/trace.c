@@ -31,7 +31,6 @@ static const struct field edge_fields[] = {
      .help = "Whether set create or a job made it."},
     {"job", FIELD(INT, struct data_edge, job), .help = "Number of the job; null = none."},
 };
-static const struct record edge_record = RECORD("trace_edge", struct data_edge, edge_fields);
 
 static const struct field cost_fields[] = {
     {"jobs", FIELD(COUNT, struct data_trace_cost, jobs), .help = "How many jobs there are upstream."},
@@ -48,7 +47,6 @@ static const struct field trace_fields[] = {
     {"nodes", FIELD(RECORDS, struct data_trace, nodes), .record = &node_record,
      .help = "The set versions, the start first."},
 };
-static const struct record trace_record = RECORD("trace", struct data_trace, trace_fields);
 
 struct trace_request {
     const char *ref;
@@ -181,8 +179,8 @@ const struct operation trace_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct trace_request, request_fields),
-    .answer = &trace_record,
-    .item = &edge_record,
+    .answer = RECORD_AT("trace", struct data_trace, trace_fields),
+    .item = RECORD_AT("trace_edge", struct data_edge, edge_fields),
     .items_name = "edges",
     .run = run_trace,
 };

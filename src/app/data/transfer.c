@@ -16,8 +16,6 @@ static const struct field put_file_fields[] = {
      .help = "Whether the latest version had this content already."},
     {"ref", FIELD(TEXT, struct data_put_file, ref), .help = "Reference of the version."},
 };
-static const struct record put_file_record =
-    RECORD("put_file", struct data_put_file, put_file_fields);
 
 static const struct field put_fields[] = {
     {"sources", FIELD(LIST, struct data_put, sources), .required = true, .operand = true,
@@ -36,8 +34,6 @@ static const struct field put_fields[] = {
 static const struct field put_summary_fields[] = {
     {"files_count", FIELD(COUNT, struct data_put_summary, files), .help = "How many files."},
 };
-static const struct record put_summary_record =
-    RECORD("put_summary", struct data_put_summary, put_summary_fields);
 
 static int tell_put(void *context, const struct lake_put_file *file, struct err *e)
 {
@@ -95,8 +91,8 @@ const struct operation data_put_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct data_put, put_fields),
-    .answer = &put_summary_record,
-    .item = &put_file_record,
+    .answer = RECORD_AT("put_summary", struct data_put_summary, put_summary_fields),
+    .item = RECORD_AT("put_file", struct data_put_file, put_file_fields),
     .run = run_put,
 };
 
@@ -111,7 +107,6 @@ static const struct field got_fields[] = {
     {"linked", FIELD(COUNT, struct lake_get_summary, linked),
      .help = "How many share storage with the lake."},
 };
-static const struct record got_record = RECORD("got", struct lake_get_summary, got_fields);
 
 static const struct field get_fields[] = {
     {"refs", FIELD(LIST, struct data_get, refs), .required = true, .operand = true,
@@ -150,7 +145,7 @@ const struct operation data_get_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct data_get, get_fields),
-    .answer = &got_record,
+    .answer = RECORD_AT("got", struct lake_get_summary, got_fields),
     .run = run_get,
 };
 
@@ -193,7 +188,6 @@ static const struct field url_fields[] = {
      .help = "Header that the request must carry; null = none."},
 };
 /* clang-format on */
-static const struct record url_record = RECORD("url", struct data_url, url_fields);
 
 static int run_url(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -214,6 +208,6 @@ const struct operation url_get_operation = {
     .role = APP_MEMBER, /* the URL reads without an account */
     .effect = OPERATION_READS,
     REQUEST(struct url_request, url_request_fields),
-    .answer = &url_record,
+    .answer = RECORD_AT("url", struct data_url, url_fields),
     .run = run_url,
 };

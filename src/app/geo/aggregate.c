@@ -359,8 +359,6 @@ static const struct field aggregated_fields[] = {
     {"trimmed", AGGREGATED(BOOL, trimmed), .help = "Whether the mean is trimmed."},
 };
 /* clang-format on */
-static const struct record aggregated_record =
-    RECORD("aggregated", struct app_aggregated, aggregated_fields);
 
 static size_t piece_bytes(uint64_t file_bytes, bool in_place)
 {
@@ -418,6 +416,6 @@ const struct operation aggregate_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_WRITES,
     REQUEST(struct request, request_fields),
-    .answer = &aggregated_record,
+    .answer = RECORD_AT("aggregated", struct app_aggregated, aggregated_fields),
     .run = run,
 };

@@ -386,12 +386,14 @@ static const struct field paper_fields[] = {
     {"cities", PAPER(COUNT, cities), .help = "Number of cities."},
 };
 /* clang-format on */
-static const struct record paper_record = RECORD("geo_paper", struct app_geo_paper, paper_fields);
 
-static int put_cells(const struct paper *p, struct arena *arena, struct field_records *out)
+static int put_cells(const struct paper *p,
+                     struct answer *a,
+                     struct field_records *out,
+                     struct err *e)
 {
     size_t n = CASES * WORKER_CLOUDS * COMBOS * CITIES;
-    struct app_geo_paper_cell *items = arena_alloc(arena, n, sizeof *items);
+    struct app_geo_paper_cell *items = answer_alloc(a, n, sizeof *items, e);
 
     for (size_t i = 0; items && i < n; i++) {
         size_t use = i / (WORKER_CLOUDS * COMBOS * CITIES);
@@ -405,10 +407,13 @@ static int put_cells(const struct paper *p, struct arena *arena, struct field_re
     return items ? 0 : -1;
 }
 
-static int put_uploads(const struct paper *p, struct arena *arena, struct field_records *out)
+static int put_uploads(const struct paper *p,
+                       struct answer *a,
+                       struct field_records *out,
+                       struct err *e)
 {
     size_t n = WORKER_CLOUDS * CITIES * STORES * CITIES;
-    struct app_geo_paper_upload *items = arena_alloc(arena, n, sizeof *items);
+    struct app_geo_paper_upload *items = answer_alloc(a, n, sizeof *items, e);
 
     for (size_t i = 0; items && i < n; i++) {
         size_t cloud = i / (CITIES * STORES * CITIES), from = i / (STORES * CITIES) % CITIES;
@@ -420,9 +425,12 @@ static int put_uploads(const struct paper *p, struct arena *arena, struct field_
     return items ? 0 : -1;
 }
 
-static int put_statements(const struct paper *p, struct arena *arena, struct field_records *out)
+static int put_statements(const struct paper *p,
+                          struct answer *a,
+                          struct field_records *out,
+                          struct err *e)
 {
-    struct app_geo_paper_statement *items = arena_alloc(arena, p->n_statements, sizeof *items);
+    struct app_geo_paper_statement *items = answer_alloc(a, p->n_statements, sizeof *items, e);
 
     for (size_t i = 0; items && i < p->n_statements; i++)
         items[i] = (struct app_geo_paper_statement){p->statements[i].paper, p->statements[i].agrees,
@@ -465,12 +473,10 @@ static int run_paper(struct app *app, const void *request, struct answer *out, s
                                    .cities = CITIES};
 
     p->prices = &g;
-    if (app_geo_open_prices(&g, app, q->catalog, e) < 0 || state_all(p, e) < 0)
+    if (app_geo_open_prices(&g, app, q->catalog, e) < 0 || state_all(p, e) < 0 ||
+        put_cells(p, out, &answer.cells, e) < 0 || put_uploads(p, out, &answer.uploads, e) < 0 ||
+        put_statements(p, out, &answer.statements, e) < 0)
         return -1;
-    if (put_cells(p, out->arena, &answer.cells) < 0 ||
-        put_uploads(p, out->arena, &answer.uploads) < 0 ||
-        put_statements(p, out->arena, &answer.statements) < 0)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
     return answer_head(out, &answer, e);
 }
 
@@ -485,6 +491,6 @@ const struct operation geo_paper_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct paper_request, request_fields),
-    .answer = &paper_record,
+    .answer = RECORD_AT("geo_paper", struct app_geo_paper, paper_fields),
     .run = run_paper,
 };

@@ -132,8 +132,6 @@ static const struct field planned_fields[] = {
      .help = "What the best placement minimizes."},
 };
 /* clang-format on */
-static const struct record planned_record =
-    RECORD("geo_planned", struct app_geo_planned, planned_fields);
 
 /* ---- the operation ---- */
 
@@ -143,24 +141,20 @@ struct planning {
     const struct geo_question question;
     const struct geo_plan *plan;
     const char **sites; /* "aws/us-west-2" each */
-    struct arena *arena;
+    struct answer *out;
 };
-
-static int too_large(struct err *e)
-{
-    return err_set(e, ERR_NOFIT, "the answer is too large");
-}
 
 static int name_sites(struct planning *p, struct err *e)
 {
     const struct geo_problem *problem = p->geo->problem;
     char text[128];
 
-    p->sites = arena_alloc(p->arena, problem->n_sites, sizeof *p->sites);
+    p->sites = answer_alloc(p->out, problem->n_sites, sizeof *p->sites, e);
     for (size_t i = 0; p->sites && i < problem->n_sites; i++)
-        if (!(p->sites[i] = arena_dup(p->arena, app_geo_site_text(&problem->sites[i], text))))
-            return too_large(e);
-    return p->sites ? 0 : too_large(e);
+        if (!(p->sites[i] =
+                  answer_text(p->out, e, "%s", app_geo_site_text(&problem->sites[i], text))))
+            return -1;
+    return p->sites ? 0 : -1;
 }
 
 static struct app_geo_placement placement_of(const struct planning *p,
@@ -193,12 +187,10 @@ static int plan_option(const struct planning *p, struct app_geo_option *o, struc
     AUTO_CLEAR(geo_plan) struct geo_plan plan = {0};
     struct spec_geo changed = *p->geo->spec;
     struct geo_problem problem = *p->geo->problem;
-    struct geo_placement *of = arena_alloc(p->arena, 1, sizeof *of);
-    struct app_geo_placement *best = arena_alloc(p->arena, 1, sizeof *best);
+    struct geo_placement *of = answer_alloc(p->out, 1, sizeof *of, e);
+    struct app_geo_placement *best = answer_alloc(p->out, 1, sizeof *best, e);
 
-    if (!of || !best)
-        return too_large(e);
-    if (spec_geo_set(&changed, o->setting, o->value, e) < 0)
+    if (!of || !best || spec_geo_set(&changed, o->setting, o->value, e) < 0)
         return -1;
     geo_problem_set(&problem, &changed);
     if (geo_plan(&problem, &p->question, &plan, e) < 0)
@@ -217,10 +209,10 @@ static int put_options(const struct planning *p, struct field_records *out, stru
         {"connections", "8", "eight at a time, both ways", NULL},
         {"quorum", "0.75", "three quarters of the workers are enough", NULL},
     };
-    struct app_geo_option *items = arena_alloc(p->arena, sizeof all / sizeof *all, sizeof *items);
+    struct app_geo_option *items = answer_alloc(p->out, sizeof all / sizeof *all, sizeof *items, e);
 
     if (!items)
-        return too_large(e);
+        return -1;
     out->items = items;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (is_chosen(p->geo->spec, all[i].setting))
@@ -235,11 +227,12 @@ static int put_options(const struct planning *p, struct field_records *out, stru
 static int put_placements(const struct planning *p, struct app_geo_planned *out, struct err *e)
 {
     const struct geo_plan *plan = p->plan;
-    struct app_geo_placement *all = arena_alloc(p->arena, plan->n, sizeof *all);
-    struct app_geo_placement *frontier = arena_alloc(p->arena, plan->n_frontier, sizeof *frontier);
+    struct app_geo_placement *all = answer_alloc(p->out, plan->n, sizeof *all, e);
+    struct app_geo_placement *frontier =
+        answer_alloc(p->out, plan->n_frontier, sizeof *frontier, e);
 
     if (!all || !frontier)
-        return too_large(e);
+        return -1;
     for (size_t i = 0; i < plan->n; i++)
         all[i] = placement_of(p, &plan->placements[i]);
     for (size_t i = 0; i < plan->n_frontier; i++)
@@ -252,7 +245,7 @@ static int put_placements(const struct planning *p, struct app_geo_planned *out,
     return 0;
 }
 
-static int answer_plan(struct planning *p, struct answer *out, struct err *e)
+static int answer_plan(struct planning *p, struct err *e)
 {
     const struct spec_geo *spec = p->geo->spec;
     struct geo_total parts;
@@ -269,7 +262,7 @@ static int answer_plan(struct planning *p, struct answer *out, struct err *e)
         return -1;
     const struct app_geo_total total = {spec->rounds, parts.time_s, parts.total_microusd, &parts};
     r.total = &total;
-    return answer_head(out, &r, e);
+    return answer_head(p->out, &r, e);
 }
 
 static int run_plan(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -280,8 +273,8 @@ static int run_plan(struct app *app, const void *request, struct answer *out, st
     if (app_geo_open(&g, app, request, false, out, e) < 0)
         return -1;
     struct planning p = {
-        .geo = &g, .question = app_geo_question(&g, request), .plan = &plan, .arena = out->arena};
-    return geo_plan(g.problem, &p.question, &plan, e) < 0 ? -1 : answer_plan(&p, out, e);
+        .geo = &g, .question = app_geo_question(&g, request), .plan = &plan, .out = out};
+    return geo_plan(g.problem, &p.question, &plan, e) < 0 ? -1 : answer_plan(&p, e);
 }
 
 const struct operation geo_plan_operation = {
@@ -290,6 +283,6 @@ const struct operation geo_plan_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct app_geo_request, request_fields),
-    .answer = &planned_record,
+    .answer = RECORD_AT("geo_planned", struct app_geo_planned, planned_fields),
     .run = run_plan,
 };

@@ -91,12 +91,12 @@ static int prepare(struct app *app,
 static int answer_planned(const struct app_geo_run *g, struct answer *out, struct err *e)
 {
     const struct geo_site *sites = g->geo.problem->sites;
-    struct app_geo_run_stage *stages = arena_alloc(out->arena, g->n_parties, sizeof *stages);
+    struct app_geo_run_stage *stages = answer_alloc(out, g->n_parties, sizeof *stages, e);
     struct app_geo_report planned;
     char text[128];
 
     if (!stages)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
+        return -1;
     for (size_t i = 0; i < g->n_parties; i++) {
         const struct app_geo_party *p = &g->parties[i];
         stages[i] = (struct app_geo_run_stage){

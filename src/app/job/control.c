@@ -27,8 +27,6 @@ static const struct field killed_fields[] = {
      .help = "Whether the job was over before the call."},
 };
 /* clang-format on */
-static const struct record killed_record =
-    RECORD("job_killed", struct app_job_killed, killed_fields);
 
 static int kill_one(struct app *app,
                     int64_t id,
@@ -71,7 +69,7 @@ const struct operation job_kill_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct kill_request, kill_fields),
-    .item = &killed_record,
+    .item = RECORD_AT("job_killed", struct app_job_killed, killed_fields),
     .run = run_kill,
 };
 
@@ -103,8 +101,6 @@ static const struct field waited_fields[] = {
      FIELD_CHOICES(lake_job_state_texts), .help = "State of that job."},
 };
 /* clang-format on */
-static const struct record waited_record =
-    RECORD("job_waited", struct app_job_waited, waited_fields);
 
 static int answer_job(const struct lake_job *job, struct answer *out, struct err *e)
 {
@@ -149,7 +145,7 @@ const struct operation job_wait_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct wait_request, wait_fields),
-    .answer = &waited_record,
+    .answer = RECORD_AT("job_waited", struct app_job_waited, waited_fields),
     .item = &app_job_record,
     .items_name = "jobs",
     .run = run_wait,

@@ -1,6 +1,6 @@
 /* get: the operation job.get, one job with its states, tags, usage and warnings. `tradewind job
  * show` calls it. */
-#include "app/core/lake_found.h"
+#include "app/core/lake_open.h"
 #include "app/job/job.h"
 #include "base/mem.h"
 #include "base/time.h"

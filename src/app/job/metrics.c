@@ -29,7 +29,6 @@ static const struct field point_fields[] = {
     {"value", FIELD(REAL, struct lake_job_metric, value), .help = "Value at the step."},
 };
 /* clang-format on */
-static const struct record point_record = RECORD("metric", struct lake_job_metric, point_fields);
 
 static int show_point(void *context, const struct lake_job_metric *m, struct err *e)
 {
@@ -95,6 +94,6 @@ const struct operation job_metrics_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct metrics_request, metrics_fields),
-    .item = &point_record,
+    .item = RECORD_AT("metric", struct lake_job_metric, point_fields),
     .run = run_metrics,
 };

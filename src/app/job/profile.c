@@ -348,8 +348,6 @@ static const struct field prediction_fields[] = {
     {"outside_by", GOT(JSON, outside_by), .help = "Factor of each feature beyond those runs."},
 };
 /* clang-format on */
-static const struct record prediction_record =
-    RECORD("prediction", struct app_prediction, prediction_fields);
 
 static double within(const struct profile_sizes *sizes, double value)
 {
@@ -387,6 +385,6 @@ const struct operation profile_predict_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct predict_request, predict_fields),
-    .answer = &prediction_record,
+    .answer = RECORD_AT("prediction", struct app_prediction, prediction_fields),
     .run = run_predict,
 };

@@ -40,7 +40,6 @@ static const struct field started_fields[] = {
     {"jobs_count", FIELD(INT, struct app_sweep, jobs), .help = "All jobs."},
 };
 /* clang-format on */
-static const struct record started_record = RECORD("sweep", struct app_sweep, started_fields);
 
 static int read_template(const struct sweep_request *q, struct template **out, struct err *e)
 {
@@ -111,7 +110,7 @@ const struct operation sweep_start_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct sweep_request, sweep_fields),
-    .answer = &started_record,
+    .answer = RECORD_AT("sweep", struct app_sweep, started_fields),
     .item = &app_job_compared_record,
     .items_name = "jobs",
     .run = run_sweep,

@@ -88,8 +88,6 @@ static const struct field imported_fields[] = {
     IMPORTED(COUNT, records, .help = "Price records of all histories."),
 };
 /* clang-format on */
-static const struct record imported_record =
-    RECORD("market_imported", struct app_market_imported, imported_fields);
 
 /* ---- reading ---- */
 
@@ -292,6 +290,6 @@ const struct operation market_import_operation = {
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct import_request, import_fields),
-    .answer = &imported_record,
+    .answer = RECORD_AT("market_imported", struct app_market_imported, imported_fields),
     .run = run_import,
 };

@@ -71,7 +71,6 @@ static const struct field row_fields[] = {
     ROW(TEXT, format, .heading = "format", .help = "Format of the imported files."),
 };
 /* clang-format on */
-static const struct record row_record = RECORD("market_history", struct row, row_fields);
 
 static bool same_row(const struct market_offer *a, const struct market_offer *b)
 {
@@ -130,6 +129,6 @@ const struct operation market_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     .request = &record_none,
-    .item = &row_record,
+    .item = RECORD_AT("market_history", struct row, row_fields),
     .run = run_list,
 };

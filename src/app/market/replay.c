@@ -131,8 +131,6 @@ static const struct field replayed_fields[] = {
              .help = "Costs over time, where requested."),
 };
 /* clang-format on */
-static const struct record replayed_record =
-    RECORD("market_replayed", struct app_market_replayed, replayed_fields);
 
 /* ---- the request ---- */
 
@@ -274,6 +272,6 @@ const struct operation market_replay_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct replay_request, request_fields),
-    .answer = &replayed_record,
+    .answer = RECORD_AT("market_replayed", struct app_market_replayed, replayed_fields),
     .run = run_replay,
 };

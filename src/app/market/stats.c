@@ -187,8 +187,6 @@ static const struct field stats_fields[] = {
      .help = "Offers: one instance type in one zone."},
 };
 /* clang-format on */
-static const struct record stats_record =
-    RECORD("market_stats", struct app_market_stats, stats_fields);
 
 /* All offers of one GPU, added up. Prices are per GPU. */
 struct group {
@@ -421,6 +419,6 @@ const struct operation market_stats_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct stats_request, request_fields),
-    .answer = &stats_record,
+    .answer = RECORD_AT("market_stats", struct app_market_stats, stats_fields),
     .run = run_stats,
 };

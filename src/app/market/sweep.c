@@ -129,8 +129,6 @@ static const struct field swept_fields[] = {
     MARKET_CLOUDS_FIELDS(struct app_market_swept, clouds., is_paper),
 };
 /* clang-format on */
-static const struct record swept_record =
-    RECORD("market_swept", struct app_market_swept, swept_fields);
 
 /* ---- the request ---- */
 
@@ -352,6 +350,6 @@ const struct operation market_sweep_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct sweep_request, request_fields),
-    .answer = &swept_record,
+    .answer = RECORD_AT("market_swept", struct app_market_swept, swept_fields),
     .run = run_sweep,
 };

@@ -114,8 +114,6 @@ static const struct field tables_fields[] = {
      .help = "Best case of spot prices, by region."},
 };
 /* clang-format on */
-static const struct record tables_record =
-    RECORD("market_tables", struct app_market_tables, tables_fields);
 
 struct market_tables *app_market_tables(const char *on_demand,
                                         const char *sizes,
@@ -298,6 +296,6 @@ const struct operation market_tables_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct tables_request, request_fields),
-    .answer = &tables_record,
+    .answer = RECORD_AT("market_tables", struct app_market_tables, tables_fields),
     .run = run_tables,
 };

@@ -100,8 +100,6 @@ static const struct field checked_fields[] = {
     {"stages", FIELD(COUNT, struct app_plan_checked, stages), .help = "Number of its stages."},
 };
 /* clang-format on */
-static const struct record checked_record =
-    RECORD("plan_checked", struct app_plan_checked, checked_fields);
 
 static int answer_findings(struct answer *out,
                            struct app_plan_checked *checked,
@@ -144,6 +142,6 @@ const struct operation plan_check_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct plan_request, check_fields),
-    .answer = &checked_record,
+    .answer = RECORD_AT("plan_checked", struct app_plan_checked, checked_fields),
     .run = run_check,
 };

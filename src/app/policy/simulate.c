@@ -250,8 +250,6 @@ static const struct field simulated_fields[] = {
     TOTAL(REAL, elapsed_ms, .unit = "ms", .help = "Time of the simulation."),
 };
 /* clang-format on */
-static const struct record simulated_record =
-    RECORD("policy_simulated", struct app_policy_simulated, simulated_fields);
 
 static struct app_policy_job job_of(const struct rounds_ask *ask,
                                     const struct rounds_result *r,
@@ -510,7 +508,7 @@ const struct operation policy_simulate_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct simulate_request, request_fields),
-    .answer = &simulated_record,
+    .answer = RECORD_AT("policy_simulated", struct app_policy_simulated, simulated_fields),
     .item = &event_record,
     .items_name = "events",
     .run = run_simulate,

@@ -248,8 +248,6 @@ static const struct field solved_fields[] = {
     SOLVED(REAL, elapsed_ms, .unit = "ms", .help = "Time of the solver."),
 };
 /* clang-format on */
-static const struct record solved_record =
-    RECORD("policy_solved", struct app_policy_solved, solved_fields);
 
 /* ---- the time it takes ---- */
 
@@ -411,6 +409,6 @@ const struct operation policy_solve_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct solve_request, request_fields),
-    .answer = &solved_record,
+    .answer = RECORD_AT("policy_solved", struct app_policy_solved, solved_fields),
     .run = run_solve,
 };

@@ -89,8 +89,6 @@ static const struct field replayed_fields[] = {
      .help = "Sets that were made again."},
 };
 /* clang-format on */
-static const struct record replayed_record =
-    RECORD("replayed", struct app_replayed, replayed_fields);
 
 /* ---- replay.start and rerun.start ---- */
 
@@ -101,10 +99,10 @@ struct request {
 
 static int answer_planned(const struct run *run, struct answer *out, struct err *e)
 {
-    struct app_replay_job *jobs = arena_alloc(out->arena, run->n_stages, sizeof *jobs);
+    struct app_replay_job *jobs = answer_alloc(out, run->n_stages, sizeof *jobs, e);
 
     if (!jobs)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
+        return -1;
     for (size_t i = 0; i < run->n_stages; i++) {
         const struct run_stage_plan *p = &run->stages[i].plan;
         jobs[i] = (struct app_replay_job){
@@ -204,7 +202,7 @@ static int get_replay(struct app *app, const void *request, struct answer *out, 
 
     if (!l || app_run_load(app, id, &r, e) < 0)
         return -1;
-    struct app_replayed_set *sets = arena_alloc(a, r.n_stages + 1, sizeof *sets);
+    struct app_replayed_set *sets = answer_alloc(out, r.n_stages + 1, sizeof *sets, e);
     size_t n = 0;
     for (size_t i = 0; sets && i < r.n_stages; i++) {
         const struct run_stage *s = &r.stages[i];
@@ -222,7 +220,7 @@ static int get_replay(struct app *app, const void *request, struct answer *out, 
         };
     }
     if (!sets)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
+        return -1;
     const struct app_replayed replayed = {.event = "replay", .run = id, .sets = {sets, n}};
     return answer_head(out, &replayed, e);
 }
@@ -233,6 +231,6 @@ const struct operation replay_get_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     .request = &app_run_get_record,
-    .answer = &replayed_record,
+    .answer = RECORD_AT("replayed", struct app_replayed, replayed_fields),
     .run = get_replay,
 };

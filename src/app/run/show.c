@@ -273,7 +273,6 @@ static const struct field listed_fields[] = {
 };
 /* clang-format on */
 const struct record app_run_record = RECORD("run", struct app_run, run_fields);
-static const struct record listed_record = RECORD("run_listed", struct app_run, listed_fields);
 
 /* ---- reading ---- */
 
@@ -525,6 +524,6 @@ const struct operation run_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
-    .item = &listed_record,
+    .item = RECORD_AT("run_listed", struct app_run, listed_fields),
     .run = run_list,
 };

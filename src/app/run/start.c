@@ -135,8 +135,6 @@ static const struct field started_fields[] = {
      .omit_none = true, .help = "Where a dry run would run."},
 };
 /* clang-format on */
-static const struct record started_record =
-    RECORD("run_started", struct app_run_started, started_fields);
 
 static int check_request(const struct start_request *q, const struct answer *out, struct err *e)
 {
@@ -237,6 +235,6 @@ const struct operation run_start_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct start_request, request_fields),
-    .answer = &started_record,
+    .answer = RECORD_AT("run_started", struct app_run_started, started_fields),
     .run = run_start,
 };

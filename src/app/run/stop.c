@@ -25,8 +25,6 @@ static const struct field stopped_fields[] = {
      .help = "Whether running jobs are killed at once."},
 };
 /* clang-format on */
-static const struct record stopped_record =
-    RECORD("run_stopped", struct app_run_stopped, stopped_fields);
 
 static int run_stop(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -56,6 +54,6 @@ const struct operation run_stop_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     REQUEST(struct stop_request, request_fields),
-    .answer = &stopped_record,
+    .answer = RECORD_AT("run_stopped", struct app_run_stopped, stopped_fields),
     .run = run_stop,
 };

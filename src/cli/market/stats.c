@@ -53,7 +53,7 @@ static void print_stats(struct operate_text *t, const void *record)
     const struct app_market_stats *s = record;
 
     fputs("USD per GPU and hour\n\n", t->out);
-    writer_list(market_stats_operation.answer, s, "gpus", SIZE_MAX, false, t->out);
+    writer_list(market_stats_operation.answer, s, "gpus", SIZE_MAX, 0, false, t->out);
     if (s->offers.n <= OFFERS_SHOWN_MAX) {
         print_offers(t, &s->offers);
         print_lives(t, &s->offers);

@@ -60,7 +60,7 @@ static void print_moves(const struct operate_text *t, const struct app_market_mo
             "\n2. Egress cost of one transfer out of %s, as a share of %d hours on the cheapest %s "
             "of %s\n\n",
             m->cloud, (int)m->compute_hours, m->gpu, m->region);
-    writer_list(moves, m, "models", SIZE_MAX, false, t->out);
+    writer_list(moves, m, "models", SIZE_MAX, 0, false, t->out);
 }
 
 /* ---- table 3 ---- */

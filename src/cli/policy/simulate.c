@@ -69,7 +69,7 @@ static int save_files(struct operate_text *t, const void *head, struct err *e)
 
 static void print_jobs(const struct operate_text *t, const struct app_policy_simulated *s)
 {
-    writer_list(policy_simulate_operation.answer, s, "jobs", ROWS_MAX, false, t->out);
+    writer_list(policy_simulate_operation.answer, s, "jobs", ROWS_MAX, 0, false, t->out);
     if (s->jobs.n > ROWS_MAX)
         fprintf(t->out, "... and %zu more; --json has all\n", s->jobs.n - ROWS_MAX);
 }

@@ -36,7 +36,7 @@ static void print_uses(const struct operate_text *t, const struct app_policy_sol
     /* Where only shares count, there are neither windows nor hours. */
     bool has_hours = r->uses.n && !isnan(uses[0].hours);
 
-    writer_list(policy_solve_operation.answer, r, "uses", ROWS_MAX, has_hours, t->out);
+    writer_list(policy_solve_operation.answer, r, "uses", ROWS_MAX, 0, has_hours, t->out);
     if (r->uses.n > ROWS_MAX)
         fprintf(t->out, "... and %zu more; --json has all\n", r->uses.n - ROWS_MAX);
 }

@@ -39,14 +39,8 @@ static void print_notes(const struct app_run_stage *s, FILE *out)
 static void print_stages(const struct app_run *r, FILE *out)
 {
     const struct app_run_stage *stages = r->stages.items;
-    struct writer w;
 
-    writer_init(&w, WRITER_TABLE, NULL, &app_run_stage_record, NULL, false, out);
-    w.indent = INDENT;
-    for (size_t i = 0; i < r->stages.n; i++)
-        writer_item(&w, &stages[i], NULL);
-    writer_end(&w, NULL);
-    writer_clear(&w);
+    writer_list(&app_run_record, r, "stages", SIZE_MAX, INDENT, false, out);
     for (size_t i = 0; i < r->stages.n; i++)
         print_notes(&stages[i], out);
 }
