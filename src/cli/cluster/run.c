@@ -120,7 +120,7 @@ static int run_measure(const struct command_args *args, struct err *e)
     int agreed = cli_run_ask(&c, op, request, show_measurement, "Measure it?", e);
     if (agreed <= 0)
         return agreed;
-    interrupt_watch();
+    interrupt_watch(1);
     int code = operate_call(args, terminal, op, request, &text, e);
     return code < 0 && interrupt_seen() ? CLI_RUN_INTERRUPTED : code;
 }

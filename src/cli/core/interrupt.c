@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /* A signal handler has no other way to leave word. */
-static volatile sig_atomic_t seen, noted_at_most = 1;
+static volatile sig_atomic_t seen, noted_at_most;
 
 static void note(int number)
 {
@@ -22,21 +22,11 @@ static void watch_signal(int number)
     sigaction(number, &action, NULL);
 }
 
-static void watch(int at_most)
+void interrupt_watch(int at_most)
 {
     noted_at_most = at_most;
     watch_signal(SIGINT);
     watch_signal(SIGTERM);
-}
-
-void interrupt_watch(void)
-{
-    watch(1);
-}
-
-void interrupt_watch_two(void)
-{
-    watch(2);
 }
 
 void interrupt_watch_terminal(void)

@@ -4,10 +4,9 @@
 
 #include <stdbool.h>
 
-/* From now on the first SIGINT or SIGTERM is only noted; a second one ends the program at once. */
-void interrupt_watch(void);
-/* The same with two that are noted, for work that has a quicker way to stop as well. */
-void interrupt_watch_two(void);
+/* From now on the first SIGINT and SIGTERM, at most this many, are only noted; the next one ends
+ * the program at once. 2 is for work that has a quicker way to stop as well. */
+void interrupt_watch(int at_most);
 /* A terminal that goes (SIGHUP) counts as well, unless the program is to live on without it
  * (nohup).
  */

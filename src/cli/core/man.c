@@ -6,31 +6,18 @@
 /* Text as roff shows it unchanged: no requests at the line's begin, ASCII quotes and dashes. */
 static void put_text(FILE *out, const char *text, size_t len)
 {
+    static const char special[] = "\\-'`^~";
+    static const char *const roff[] = {"\\e", "\\-", "\\(aq", "\\(ga", "\\(ha", "\\(ti"};
+
     if (len && (text[0] == '.' || text[0] == '\''))
         fputs("\\&", out);
-    for (size_t i = 0; i < len; i++)
-        switch (text[i]) {
-        case '\\':
-            fputs("\\e", out);
-            break;
-        case '-':
-            fputs("\\-", out);
-            break;
-        case '\'':
-            fputs("\\(aq", out);
-            break;
-        case '`':
-            fputs("\\(ga", out);
-            break;
-        case '^':
-            fputs("\\(ha", out);
-            break;
-        case '~':
-            fputs("\\(ti", out);
-            break;
-        default:
+    for (size_t i = 0; i < len; i++) {
+        const char *at = strchr(special, text[i]);
+        if (at)
+            fputs(roff[at - special], out);
+        else
             putc(text[i], out);
-        }
+    }
 }
 
 static void put(FILE *out, const char *text)
@@ -38,16 +25,10 @@ static void put(FILE *out, const char *text)
     put_text(out, text, strlen(text));
 }
 
-static void put_bold(FILE *out, const char *text)
+/* font: 'B' (bold) or 'I' (italic). */
+static void put_in(FILE *out, char font, const char *text)
 {
-    fputs("\\fB", out);
-    put(out, text);
-    fputs("\\fR", out);
-}
-
-static void put_italic(FILE *out, const char *text)
-{
-    fputs("\\fI", out);
+    fprintf(out, "\\f%c", font);
     put(out, text);
     fputs("\\fR", out);
 }
@@ -77,7 +58,7 @@ static void put_entries(FILE *out, const char *title, const struct help_entry *e
     fprintf(out, ".SH %s\n", title);
     for (; entries->term; entries++) {
         fputs(".TP\n", out);
-        put_bold(out, entries->term);
+        put_in(out, 'B', entries->term);
         putc('\n', out);
         put(out, entries->text);
         putc('\n', out);
@@ -90,13 +71,13 @@ static void put_option(FILE *out, const struct command_option *o)
 
     fputs(".TP\n", out);
     if (o->letter) {
-        put_bold(out, letter);
+        put_in(out, 'B', letter);
         fputs(", ", out);
     }
-    put_bold(out, o->name);
+    put_in(out, 'B', o->name);
     if (o->value) {
         putc(' ', out);
-        put_italic(out, o->value);
+        put_in(out, 'I', o->value);
     }
     putc('\n', out);
     put(out, o->help);

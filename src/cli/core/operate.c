@@ -78,7 +78,7 @@ struct operate_terminal *operate_terminal_new(bool is_long)
     d->began_s = time_monotonic_s();
     progress_init(&d->line, stderr);
     if (is_long) {
-        interrupt_watch();
+        interrupt_watch(1);
         interrupt_watch_terminal();
     }
     d->app = app_new(&options);

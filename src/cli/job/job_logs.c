@@ -126,7 +126,7 @@ static int run_logs(const struct command_args *args, struct err *e)
     if (read_request(args, &request, e) < 0)
         return -1;
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
-    interrupt_watch();
+    interrupt_watch(1);
     int result = app_job_logs(operate_app(terminal), &request, e);
     if (result == 0)
         return CLI_JOB_EXIT_INTERRUPTED;

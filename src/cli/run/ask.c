@@ -169,6 +169,6 @@ static bool stop_run(void *context)
 
 void cli_run_stop_on_interrupt(struct cli_run *c)
 {
-    interrupt_watch_two();
+    interrupt_watch(2);
     operate_on_interrupt(c->terminal, stop_run, c);
 }
