@@ -65,14 +65,6 @@ static void make_spans(struct gathering *g, size_t n)
     }
 }
 
-static int say_damaged(struct gathering *g,
-                       const struct wanted *w,
-                       const struct err *why,
-                       struct err *e)
-{
-    return g->reader->damaged(g->reader->context, w->i, why, e);
-}
-
 static int deliver(struct gathering *g,
                    const struct wanted *w,
                    const unsigned char *bytes,
@@ -82,7 +74,7 @@ static int deliver(struct gathering *g,
     struct err why = {0};
 
     if (verify_piece(g->project, c, 0, bytes, (size_t)c->place.size, &why) < 0)
-        return say_damaged(g, w, &why, e);
+        return g->reader->damaged(g->reader->context, w->i, &why, e);
     if (g->reader->arrived(g->reader->context, w->i, bytes, (size_t)c->place.size, e) < 0)
         return -1;
     read_cache_keep(g->store->kept, c, bytes, -1);
@@ -157,7 +149,7 @@ static int read_singly(struct gathering *g,
             *e = why;
             return -1;
         }
-        result = result < 0 ? say_damaged(g, &g->wanted[k], &why, e)
+        result = result < 0 ? g->reader->damaged(g->reader->context, g->wanted[k].i, &why, e)
                             : deliver(g, &g->wanted[k], bytes, e);
         if (result < 0)
             return -1;

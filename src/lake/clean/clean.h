@@ -8,10 +8,7 @@
 int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e);
 int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e);
 /* Of what the caller may read. */
-int lake_pin_list(struct lake *l,
-                  int (*visit)(void *context, const char *ref, struct err *e),
-                  void *context,
-                  struct err *e);
+int lake_pin_list(struct lake *l, lake_visit_text *visit, void *context, struct err *e);
 
 struct lake_gc_options {
     bool remove;      /* else only look */

@@ -68,30 +68,30 @@ static int remove_pin(struct lake *l, const struct pinned *p, struct err *e)
 struct pin_walk {
     struct lake *l;
     unsigned access;
-    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e);
-    void *context;
+    lake_visit_text *visit;
+    void *context;       /* of visit */
+    const char *wanted;  /* NULL, or a reference that is looked for instead of visiting */
+    struct pinned found; /* the pin of wanted; kind 0 = none */
 };
 
-static int visit_pins(const struct pin_walk *w,
-                      struct db_query *q,
-                      enum lake_item kind,
-                      struct err *e)
+static int visit_pins(struct pin_walk *w, struct db_query *q, enum lake_item kind, struct err *e)
 {
     int row;
 
     while ((row = db_step(q, e)) == 1) {
         if (!lake_row_may(w->l, q, 3, w->access))
             continue;
-        const struct pinned p = {kind, db_int(q, 2)};
         AUTO_MEM char *ref = kind == LAKE_ITEM_FILE ? lake_file_ref(db_text(q, 0), db_int(q, 1))
                                                     : lake_ref_of_set(db_text(q, 0), db_int(q, 1));
-        if (w->visit(w->context, ref, &p, e) < 0)
+        if (w->wanted && strcmp(ref, w->wanted) == 0)
+            w->found = (struct pinned){kind, db_int(q, 2)};
+        else if (!w->wanted && w->visit(w->context, ref, e) < 0)
             break;
     }
     return row == 0 ? 0 : -1;
 }
 
-static int each_pin(const struct pin_walk *w, struct err *e)
+static int each_pin(struct pin_walk *w, struct err *e)
 {
     static const struct {
         enum lake_item kind;
@@ -116,33 +116,17 @@ static int each_pin(const struct pin_walk *w, struct err *e)
     return 0;
 }
 
-struct wanted_pin {
-    const char *ref;
-    struct pinned found; /* kind 0 = none */
-};
-
-static int compare_pin(void *context, const char *ref, const struct pinned *p, struct err *e)
-{
-    struct wanted_pin *w = context;
-
-    (void)e;
-    if (strcmp(ref, w->ref) == 0)
-        w->found = *p;
-    return 0;
-}
-
 /* What rm took out of the listings cannot be resolved any more, but its pin stands: it is found by
  * the reference that the list of pins shows. */
 static int unpin_listed(struct lake *l, const char *text, struct err *e)
 {
-    struct wanted_pin wanted = {.ref = text};
-    const struct pin_walk w = {l, LAKE_WRITE, compare_pin, &wanted};
+    struct pin_walk w = {.l = l, .access = LAKE_WRITE, .wanted = text};
 
     if (each_pin(&w, e) < 0)
         return -1;
-    if (!wanted.found.kind)
+    if (!w.found.kind)
         return err_set(e, ERR_NOTFOUND, "%s is not pinned; `tradewind pin` lists what is", text);
-    return remove_pin(l, &wanted.found, e);
+    return remove_pin(l, &w.found, e);
 }
 
 static int unpin_text(struct lake *l, const char *text, struct err *e)
@@ -181,26 +165,9 @@ int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e)
     return act_on_all(l, refs, n, unpin_text, e);
 }
 
-struct listing {
-    int (*visit)(void *context, const char *ref, struct err *e);
-    void *context;
-};
-
-static int list_pin(void *context, const char *ref, const struct pinned *p, struct err *e)
+int lake_pin_list(struct lake *l, lake_visit_text *visit, void *context, struct err *e)
 {
-    const struct listing *listing = context;
-
-    (void)p;
-    return listing->visit(listing->context, ref, e);
-}
-
-int lake_pin_list(struct lake *l,
-                  int (*visit)(void *context, const char *ref, struct err *e),
-                  void *context,
-                  struct err *e)
-{
-    struct listing listing = {visit, context};
-    const struct pin_walk w = {l, LAKE_READ, list_pin, &listing};
+    struct pin_walk w = {.l = l, .access = LAKE_READ, .visit = visit, .context = context};
 
     return each_pin(&w, e);
 }

@@ -142,51 +142,30 @@ static int remove_tree(struct removal *r, const char *directory, struct err *e)
 
 /* ---- sets ---- */
 
-/* Refuses when anything was made from this set version. */
-static int check_leaf(struct removal *r, const struct lake_ref *ref, struct err *e)
+/* Refuses when something was made from this set version, when a job that is not over needs it, or
+ * when it has an alias. */
+static int check_unneeded_set(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
+    AUTO_MEM char *text = lake_ref_text(ref);
     AUTO_RESET struct db_query *q =
         db_query(r->l->db, e,
-                 "SELECT s.name, v.number FROM edge e JOIN set_version v ON v.id = e.child"
-                 " JOIN fileset s ON s.id = v.fileset"
-                 " WHERE e.parent = $1 AND v.removed = 0 ORDER BY v.id LIMIT 1",
-                 DB_INT(ref->set_version));
+                 "SELECT why FROM (SELECT 1 AS rank, v.id AS id, '@' || s.name || ':' || v.number"
+                 " || ' was made from ' || $5 || ', which therefore stays' AS why FROM edge e"
+                 " JOIN set_version v ON v.id = e.child JOIN fileset s ON s.id = v.fileset"
+                 " WHERE e.parent = $1 AND v.removed = 0 UNION ALL"
+                 " SELECT 2, id, 'job:' || id || ' needs ' || $5 || ' and is not over' FROM job"
+                 " WHERE input_version = $1 AND state < $2 UNION ALL"
+                 " SELECT 2, id, 'job:' || id || ' needs ' || $5 || ' and is not over' FROM job"
+                 " WHERE code_version = $1 AND state < $2 UNION ALL"
+                 " SELECT 3, 0, $5 || ' is also named @' || s.name || ':' || a.name ||"
+                 " ': move or remove that name first' FROM set_alias a JOIN fileset s"
+                 " ON s.id = a.fileset WHERE a.fileset = $3 AND a.number = $4)"
+                 " ORDER BY rank, id LIMIT 1",
+                 DB_INT(ref->set_version), DB_INT(LAKE_JOB_FINISHED), DB_INT(ref->set),
+                 DB_INT(ref->number), DB_TEXT(text));
     int found = db_step(q, e);
 
-    if (found == 1)
-        err_set(e, ERR_USAGE, "@%s:%lld was made from @%s:%lld, which therefore stays",
-                db_text(q, 0), (long long)db_int(q, 1), ref->set_name, (long long)ref->number);
-    return found == 0 ? 0 : -1;
-}
-
-/* Refuses when a job that is not over needs this set version. */
-static int check_unused(struct removal *r, const struct lake_ref *ref, struct err *e)
-{
-    AUTO_RESET struct db_query *q =
-        db_query(r->l->db, e,
-                 "SELECT id FROM job WHERE input_version = $1 AND state < $2"
-                 " UNION SELECT id FROM job WHERE code_version = $1 AND state < $2"
-                 " ORDER BY 1 LIMIT 1",
-                 DB_INT(ref->set_version), DB_INT(LAKE_JOB_FINISHED));
-    int found = db_step(q, e);
-
-    if (found == 1)
-        err_set(e, ERR_USAGE, "job:%lld needs @%s:%lld and is not over", (long long)db_int(q, 0),
-                ref->set_name, (long long)ref->number);
-    return found == 0 ? 0 : -1;
-}
-
-static int check_unnamed(struct removal *r, const struct lake_ref *ref, struct err *e)
-{
-    AUTO_RESET struct db_query *q = db_query(
-        r->l->db, e, "SELECT name FROM set_alias WHERE fileset = $1 AND number = $2 LIMIT 1",
-        DB_INT(ref->set), DB_INT(ref->number));
-    int found = db_step(q, e);
-
-    if (found == 1)
-        err_set(e, ERR_USAGE, "@%s:%lld is also named @%s:%s: move or remove that name first",
-                ref->set_name, (long long)ref->number, ref->set_name, db_text(q, 0));
-    return found == 0 ? 0 : -1;
+    return found == 1 ? err_set(e, ERR_USAGE, "%s", db_text(q, 0)) : found;
 }
 
 static int remove_set(struct removal *r, const struct lake_ref *ref, struct err *e)
@@ -196,7 +175,7 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
                        "%.100s is a part of @%s: versions of sets stay as they are; `tradewind set "
                        "create` makes the next one",
                        ref->path, ref->set_name);
-    if (check_leaf(r, ref, e) < 0 || check_unused(r, ref, e) < 0 || check_unnamed(r, ref, e) < 0 ||
+    if (check_unneeded_set(r, ref, e) < 0 ||
         run_counted(r,
                     "UPDATE set_version SET removed = 1 WHERE project = $1 AND fileset = $2"
                     " AND id = $3 AND removed = 0",

@@ -1,6 +1,7 @@
 #include "lake/core/chunk.h"
 
 #include "base/hash.h"
+#include "lake/core/internal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -59,15 +60,6 @@ static uint64_t zigzag(int64_t v)
     return v < 0 ? ~((uint64_t)v << 1) : (uint64_t)v << 1;
 }
 
-static size_t shared_prefix(const char *a, const char *b)
-{
-    size_t n = 0;
-
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
-}
-
 bool chunk_takes(const struct chunk *c, const struct lake_entry *entry)
 {
     return entry->path && entry->path[0] == '/' &&
@@ -79,7 +71,7 @@ bool chunk_takes(const struct chunk *c, const struct lake_entry *entry)
 void chunk_add(struct chunk *c, const struct lake_entry *entry)
 {
     unsigned char head[1 + 2 * VARINT_MAX], tail[3 * VARINT_MAX];
-    size_t len = strlen(entry->path), shared = shared_prefix(buf_str(&c->last), entry->path);
+    size_t len = strlen(entry->path), shared = path_shared(buf_str(&c->last), entry->path);
     size_t n_head = 0, n_tail = 0;
 
     assert(len <= LAKE_PATH_MAX && c->files < CHUNK_MOST);

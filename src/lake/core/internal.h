@@ -87,6 +87,8 @@ const char *path_shown(const char *text, char out[static PATH_SHOWN]);
 int path_project_check(const char *name, struct err *e);
 /* Names of users and groups; what: "a user". */
 int path_user_check(const char *what, const char *name, struct err *e);
+/* How many bytes both begin with. */
+size_t path_shared(const char *a, const char *b);
 /* The first text after everything below directory, which ends in '/'. New string. */
 char *path_after(const char *directory);
 

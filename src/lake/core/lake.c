@@ -232,26 +232,8 @@ static int look(void *context, const char *project, struct err *e)
     return store_list(s->store, project, refuse, context, e);
 }
 
-/* ERR_USAGE with the fix when the store has content of a lake with another mark ("" = none yet).
- * home: the directory of the database that does not know the content. */
-static int refuse_others(const struct store_settings *settings,
-                         const char *mark,
-                         const char *home,
-                         struct err *e)
-{
-    AUTO(store) struct store *store = store_open(settings, e);
-    struct others s = {.store = store, .mark = mark, .home = home, .url = settings->url};
-    struct err why = {0};
-
-    if (!store)
-        return -1;
-    /* A bucket that is still to be made has no content. */
-    if (store_projects(store, look, &s, &why) == 0 || why.kind == ERR_NOTFOUND)
-        return 0;
-    return err_set(e, why.kind, "%s", why.text);
-}
-
-/* A lake that has no content yet, and was not told to, does not begin beside that of others. */
+/* ERR_USAGE with the fix when the store has content of a lake with another mark: a lake that has no
+ * content yet, and was not told to, does not begin beside that of others. */
 static int check_others(struct db *d,
                         const char *home,
                         const struct store_settings *settings,
@@ -262,7 +244,15 @@ static int check_others(struct db *d,
 
     if (find_setting(d, "store", &recorded, e) < 0 || find_setting(d, "mark", &mark, e) < 0)
         return -1;
-    return recorded ? 0 : refuse_others(settings, mark ? mark : "", home, e);
+    if (recorded)
+        return 0;
+    AUTO(store) struct store *store = store_open(settings, e);
+    struct others s = {store, mark ? mark : "", home, settings->url};
+    struct err why = {0};
+    /* A bucket that is still to be made has no content. */
+    if (store && (store_projects(store, look, &s, &why) == 0 || why.kind == ERR_NOTFOUND))
+        return 0;
+    return store ? err_set(e, why.kind, "%s", why.text) : -1;
 }
 
 int lake_remember_store(struct lake *l, struct err *e)

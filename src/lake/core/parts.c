@@ -220,17 +220,12 @@ struct set_open_chunk {
     struct chunk_reader reader;
 };
 
-static void close_chunk(struct cursor *c)
+void cursor_clear(struct cursor *c)
 {
     if (c->open)
         free(c->open->body);
     free(c->open);
     c->open = NULL;
-}
-
-void cursor_clear(struct cursor *c)
-{
-    close_chunk(c);
 }
 
 static const struct part *part_here(const struct cursor *c)
@@ -301,7 +296,7 @@ static int step(struct cursor *c, struct err *e)
         return 0;
     if (got < 0 || reader->files != part->files || strcmp(reader->path, part->last) != 0)
         return cursor_damaged(c, e);
-    close_chunk(c);
+    cursor_clear(c);
     c->at++;
     return 0;
 }
@@ -313,7 +308,7 @@ static int settle(struct cursor *c, struct err *e)
 
     while ((path = cursor_path(c)) && !is_below(path, c->prefix, c->prefix_len)) {
         if (strcmp(path, c->prefix) > 0) {
-            close_chunk(c);
+            cursor_clear(c);
             c->at = c->parts->n;
         } else if ((!c->open && open_part(c, e) < 0) || step(c, e) < 0) {
             return -1;

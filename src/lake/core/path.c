@@ -176,6 +176,15 @@ char *lake_path_escape(const char *path)
     return out;
 }
 
+size_t path_shared(const char *a, const char *b)
+{
+    size_t n = 0;
+
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
 char *path_after(const char *directory)
 {
     char *out = mem_dup(directory);

@@ -54,6 +54,8 @@ struct lake_entry {
     bool gone; /* its content was removed by gc; never told of what a set holds */
 };
 
+/* A reference, a key or another text; borrowed for the call. */
+typedef int lake_visit_text(void *context, const char *text, struct err *e);
 typedef int lake_visit_entry(void *context, const struct lake_entry *entry, struct err *e);
 
 /* For listings: calls visit for each file of the reference, in byte order of the paths. TREE leaves

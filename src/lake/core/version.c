@@ -142,17 +142,6 @@ int version_rows_flush(struct version_rows *r, struct err *e)
     return db_rows_flush(r->files, e) < 0 ? -1 : db_rows_flush(r->versions, e);
 }
 
-static int insert_version(struct version_rows *r,
-                          int64_t file,
-                          const struct version_new *v,
-                          const struct version_done *done,
-                          struct err *e)
-{
-    return db_rows_add(r->versions, e, DB_INT(done->version), DB_INT(r->l->project), DB_INT(file),
-                       DB_INT(done->number), DB_INT(v->object), DB_INT(r->made.id),
-                       DB_INT(v->executable), DB_INT(0));
-}
-
 static int insert_file(struct version_rows *r,
                        const char *path,
                        const struct version_done *first,
@@ -209,7 +198,9 @@ int version_rows_add(struct version_rows *r,
                                      " WHERE id = $1",
                                      DB_INT(file), DB_INT(out->number), DB_INT(out->version))
                             : insert_file(r, v->path, out, &file, e);
-    if (result < 0 || insert_version(r, file, v, out, e) < 0)
+    if (result < 0 || db_rows_add(r->versions, e, DB_INT(out->version), DB_INT(r->l->project),
+                                  DB_INT(file), DB_INT(out->number), DB_INT(v->object),
+                                  DB_INT(r->made.id), DB_INT(v->executable), DB_INT(0)) < 0)
         return -1;
     /* Only vacant paths are written late: no other query of this transaction looks for them. */
     return v->vacant ? 0 : version_rows_flush(r, e);

@@ -29,8 +29,11 @@ struct cursor {
 
 /* ---- the question ---- */
 
-/* 1: added or always true; 0: nothing can meet it; -1. */
-static int add_term(struct find_question *q, const struct find_condition *c, struct err *e)
+/* *can_out turns false when nothing can meet the condition. */
+static int add_term(struct find_question *q,
+                    const struct find_condition *c,
+                    bool *can_out,
+                    struct err *e)
 {
     struct find_term *t = &q->terms[q->n];
     int known = 1;
@@ -40,7 +43,8 @@ static int add_term(struct find_question *q, const struct find_condition *c, str
         known = meta_key_find(q->l, c->key, &t->key, e);
     if (known == 1)
         q->n++;
-    return known != 0 ? known : c->op == FIND_MISSING;
+    *can_out = known != 0 || c->op == FIND_MISSING;
+    return known < 0 ? -1 : 0;
 }
 
 /* Some keys are the lake's own on jobs and the users' on everything else: there are two questions.
@@ -96,26 +100,14 @@ static bool as_jobs_do(const struct find_condition *c, struct find_condition *ou
     return true;
 }
 
-/* *can_out turns false when nothing can meet the condition. */
-static int add_to(struct find_question *q,
-                  const struct find_condition *c,
-                  bool *can_out,
-                  struct err *e)
-{
-    int known = add_term(q, c, e);
-
-    *can_out = *can_out && known != 0;
-    return known < 0 ? -1 : 0;
-}
-
 static int add_condition(struct questions *all, const struct find_condition *c, struct err *e)
 {
     struct find_condition *of_jobs = &all->conditions[all->of_jobs.n];
 
-    if (all->files_can && add_to(&all->of_files, c, &all->files_can, e) < 0)
+    if (all->files_can && add_term(&all->of_files, c, &all->files_can, e) < 0)
         return -1;
     all->jobs_can = all->jobs_can && as_jobs_do(c, of_jobs);
-    return all->jobs_can ? add_to(&all->of_jobs, of_jobs, &all->jobs_can, e) : 0;
+    return all->jobs_can ? add_term(&all->of_jobs, of_jobs, &all->jobs_can, e) : 0;
 }
 
 static int ask(struct questions *all,
@@ -335,10 +327,7 @@ int lake_find(struct lake *l,
     return told;
 }
 
-int lake_find_keys(const char *expression,
-                   int (*visit)(void *context, const char *key, struct err *e),
-                   void *context,
-                   struct err *e)
+int lake_find_keys(const char *expression, lake_visit_text *visit, void *context, struct err *e)
 {
     AUTO_CLEAR(find_expression) struct find_expression x = {0};
 

@@ -83,43 +83,28 @@ static void add_time(struct find_answer *a, const char *key, int64_t epoch_ms)
 /* STATE on: of jobs alone. */
 enum { NAME, OWNER, TEAM, MODE, NUMBER, SIZE, CREATE_TIME, CREATOR, STATE, NUMBERS };
 
-static const char *builtin_sql(enum lake_item kind)
-{
-    switch (kind) {
-    case LAKE_ITEM_FILE:
-        return "SELECT f.path, f.owner, f.team, f.mode, v.number, o.size, d.create_time, d.creator"
-               " FROM version v CROSS JOIN file f CROSS JOIN object o CROSS JOIN made d"
-               " WHERE v.id = $1 AND v.project = $2 AND f.id = v.file AND o.id = v.object"
-               " AND d.id = v.made";
-    case LAKE_ITEM_PATH:
-        return "SELECT f.path, f.owner, f.team, f.mode, 0, 0, d.create_time, d.creator"
-               " FROM file f CROSS JOIN version v CROSS JOIN made d WHERE f.id = $1"
-               " AND f.project = $2 AND v.file = f.id AND v.number = 1 AND d.id = v.made";
-    case LAKE_ITEM_SET:
-        return "SELECT f.name, f.owner, f.team, f.mode, v.number, v.bytes, d.create_time, d.creator"
-               " FROM set_version v CROSS JOIN fileset f CROSS JOIN made d WHERE v.id = $1"
-               " AND v.project = $2 AND f.id = v.fileset AND d.id = v.made";
-    case LAKE_ITEM_JOB:
-        return "SELECT name, creator, '', " LAKE_JOB_MODE_SQL ", id, NULL, queued, creator, state,"
-               " cpus, memory_mb, time_limit_s, runtime_s, cost_microusd / 1e6, exit_code, run,"
-               " machine, input, output FROM job WHERE id = $1 AND project = $2";
-    }
-    return NULL;
-}
+static const char *const builtin_sql[] = {
+    [LAKE_ITEM_FILE] =
+        "SELECT f.path, f.owner, f.team, f.mode, v.number, o.size, d.create_time, d.creator"
+        " FROM version v CROSS JOIN file f CROSS JOIN object o CROSS JOIN made d"
+        " WHERE v.id = $1 AND v.project = $2 AND f.id = v.file AND o.id = v.object"
+        " AND d.id = v.made",
+    [LAKE_ITEM_PATH] = "SELECT f.path, f.owner, f.team, f.mode, 0, 0, d.create_time, d.creator"
+                       " FROM file f CROSS JOIN version v CROSS JOIN made d WHERE f.id = $1"
+                       " AND f.project = $2 AND v.file = f.id AND v.number = 1 AND d.id = v.made",
+    [LAKE_ITEM_SET] =
+        "SELECT f.name, f.owner, f.team, f.mode, v.number, v.bytes, d.create_time, d.creator"
+        " FROM set_version v CROSS JOIN fileset f CROSS JOIN made d WHERE v.id = $1"
+        " AND v.project = $2 AND f.id = v.fileset AND d.id = v.made",
+    [LAKE_ITEM_JOB] =
+        "SELECT name, creator, '', " LAKE_JOB_MODE_SQL ", id, NULL, queued, creator, state,"
+        " cpus, memory_mb, time_limit_s, runtime_s, cost_microusd / 1e6, exit_code, run,"
+        " machine, input, output FROM job WHERE id = $1 AND project = $2",
+};
 
 static const char *kind_text(enum lake_item kind)
 {
-    switch (kind) {
-    case LAKE_ITEM_FILE:
-        return "file";
-    case LAKE_ITEM_PATH:
-        return "path";
-    case LAKE_ITEM_SET:
-        return "set";
-    case LAKE_ITEM_JOB:
-        break;
-    }
-    return "job";
+    return find_scopes[kind - LAKE_ITEM_FILE]->kind;
 }
 
 static char *ref_text(enum lake_item kind, const char *name, int64_t number)
@@ -179,7 +164,7 @@ static int read_builtins(
     struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
 {
     AUTO_RESET struct db_query *q =
-        db_query(l->db, e, builtin_sql(kind), DB_INT(item), DB_INT(l->project));
+        db_query(l->db, e, builtin_sql[kind], DB_INT(item), DB_INT(l->project));
     int got = db_step(q, e);
 
     if (got == 1) {

@@ -14,11 +14,20 @@
 
 /* ---- pieces ---- */
 
+/* A query on its way. */
 struct sql {
+    const struct find_question *q;
+    const struct find_scope *scope;
+    const struct find_source *source;
     struct buf text;
     /* Texts are borrowed from the conditions: they must last as long as the query. */
     struct db_value values[PARAMETERS_MAX];
     int n;
+    /* Of answers alone: */
+    uint64_t candidates;
+    char item[24];                         /* the column with the thing's id */
+    size_t order[FIND_CONDITIONS_MAX + 1]; /* users' keys to look up, rarest first */
+    size_t n_order;
 };
 
 static void sql_clear(struct sql *s)
@@ -68,16 +77,13 @@ static void put_prefix(struct sql *s, const char *column, const struct find_cond
 }
 
 /* The value a WITHIN or OUTSIDE condition names, in row m. */
-static void put_value(struct sql *s,
-                      const char *m,
-                      const struct find_scope *scope,
-                      const struct find_term *t)
+static void put_value(struct sql *s, const char *m, const struct find_term *t)
 {
     const struct find_condition *c = t->condition;
     char column[32];
 
     buf_printf(&s->text, "%s.slot", m);
-    put(s, " = ", DB_INT(meta_slot(t->key, scope->item, c->kind)));
+    put(s, " = ", DB_INT(meta_slot(t->key, s->scope->item, c->kind)));
     if (c->kind == LAKE_VALUE_NONE)
         return;
     buf_puts(&s->text, " AND ");
@@ -87,19 +93,16 @@ static void put_value(struct sql *s,
 
 /* What a condition on a user's key asks of row m, which has that key; begins with AND, or is empty.
  */
-static void put_meta_test(struct sql *s,
-                          const char *m,
-                          const struct find_scope *scope,
-                          const struct find_term *t)
+static void put_meta_test(struct sql *s, const char *m, const struct find_term *t)
 {
     switch (t->condition->op) {
     case FIND_WITHIN:
         buf_puts(&s->text, " AND ");
-        put_value(s, m, scope, t);
+        put_value(s, m, t);
         break;
     case FIND_OUTSIDE:
         buf_puts(&s->text, " AND NOT (");
-        put_value(s, m, scope, t);
+        put_value(s, m, t);
         buf_puts(&s->text, ")");
         break;
     case FIND_MATCHES:
@@ -128,15 +131,12 @@ static void put_meta_prefix(struct sql *s,
 }
 
 /* Rows m of an index that a condition begins from. */
-static void put_meta_rows(struct sql *s,
-                          const char *m,
-                          const struct find_scope *scope,
-                          const struct find_term *t)
+static void put_meta_rows(struct sql *s, const char *m, const struct find_term *t)
 {
-    int64_t first = meta_slot(t->key, scope->item, LAKE_VALUE_NONE);
+    int64_t first = meta_slot(t->key, s->scope->item, LAKE_VALUE_NONE);
 
     if (t->condition->op == FIND_WITHIN) {
-        put_value(s, m, scope, t);
+        put_value(s, m, t);
         return;
     }
     if (t->condition->op == FIND_MATCHES && t->condition->prefix) {
@@ -149,11 +149,9 @@ static void put_meta_rows(struct sql *s,
     put(s, " < ", DB_INT(first + META_SLOTS));
 }
 
-static void put_builtin_test(struct sql *s,
-                             const struct find_scope *scope,
-                             const struct find_condition *c)
+static void put_builtin_test(struct sql *s, const struct find_condition *c)
 {
-    const char *column = scope->columns[c->builtin];
+    const char *column = s->scope->columns[c->builtin];
 
     switch (c->op) {
     case FIND_WITHIN:
@@ -164,7 +162,7 @@ static void put_builtin_test(struct sql *s,
         buf_puts(&s->text, " AND NOT (");
         put_range(s, column, c);
         buf_puts(&s->text, ")");
-        if (scope->gaps)
+        if (s->scope->gaps)
             buf_printf(&s->text, " AND %s IS NOT NULL", column);
         break;
     case FIND_MATCHES:
@@ -172,7 +170,7 @@ static void put_builtin_test(struct sql *s,
             put_prefix(s, column, c);
         break;
     case FIND_EXISTS:
-        if (scope->gaps)
+        if (s->scope->gaps)
             buf_printf(&s->text, " AND %s IS NOT NULL", column);
         break;
     case FIND_MISSING:
@@ -182,94 +180,79 @@ static void put_builtin_test(struct sql *s,
     }
 }
 
-static void put_key(struct sql *s, const char *m, const struct find_scope *scope, int64_t key)
+static void put_key(struct sql *s, const char *m, int64_t key)
 {
-    buf_printf(&s->text, " AND %s.kind = %d AND %s.key", m, scope->item, m);
+    buf_printf(&s->text, " AND %s.kind = %d AND %s.key", m, s->scope->item, m);
     put(s, " = ", DB_INT(key));
 }
 
-static void put_project(struct sql *s, const char *alias, const struct find_question *q)
+static void put_project(struct sql *s, const char *alias)
 {
     buf_puts(&s->text, alias);
-    put(s, ".project = ", DB_INT(q->l->project));
+    put(s, ".project = ", DB_INT(s->q->l->project));
 }
 
 /* ---- what a source holds ---- */
 
 /* The column that orders a question, in rows of alias m for users' keys. */
-static void put_sort_column(struct sql *s,
-                            const struct find_scope *scope,
-                            const struct find_condition *c,
-                            const char *m)
+static void put_sort_column(struct sql *s, const struct find_condition *c, const char *m)
 {
     if (c->builtin != META_NONE)
-        buf_puts(&s->text, scope->columns[c->builtin]);
+        buf_puts(&s->text, s->scope->columns[c->builtin]);
     else
         buf_printf(&s->text, "%s.%s", m, c->kind == LAKE_VALUE_TEXT ? "value" : "number");
 }
 
-static void put_order(struct sql *s,
-                      const struct find_question *q,
-                      const struct find_scope *scope,
-                      const char *m,
-                      const char *item)
+static void put_order(struct sql *s, const char *m, const char *item)
 {
     buf_puts(&s->text, " ORDER BY ");
-    if (q->sort && q->sort->condition->builtin != META_KIND) {
-        put_sort_column(s, scope, q->sort->condition, m);
-        buf_puts(&s->text, q->descending ? " DESC, " : ", ");
+    if (s->q->sort && s->q->sort->condition->builtin != META_KIND) {
+        put_sort_column(s, s->q->sort->condition, m);
+        buf_puts(&s->text, s->q->descending ? " DESC, " : ", ");
     }
     buf_puts(&s->text, item);
 }
 
 /* The tables from this one to the home table. */
-static void put_way(struct sql *s, const struct find_scope *scope, const struct find_table *from)
+static void put_way(struct sql *s, const struct find_table *from)
 {
     buf_puts(&s->text, from->name);
-    while ((from = find_scope_next(scope, from)))
+    while ((from = find_scope_next(s->scope, from)))
         buf_printf(&s->text, " CROSS JOIN %s", from->name);
 }
 
 /* shallow: rows of the index itself, not yet the things they lead to. */
-static void put_builtin_source(struct sql *s,
-                               const struct find_question *q,
-                               const struct find_scope *scope,
-                               const struct find_term *t,
-                               bool shallow)
+static void put_builtin_source(struct sql *s, const struct find_term *t, bool shallow)
 {
-    const struct find_table *table = find_scope_table(scope, t);
+    const struct find_table *table = find_scope_table(s->scope, t);
     char alias[2] = {table->letter, 0};
 
     buf_puts(&s->text, " FROM ");
     if (shallow)
         buf_puts(&s->text, table->name);
     else
-        put_way(s, scope, table);
+        put_way(s, table);
     buf_puts(&s->text, " WHERE ");
-    put_project(s, alias, q);
-    for (; !shallow && table->link; table = find_scope_next(scope, table))
+    put_project(s, alias);
+    for (; !shallow && table->link; table = find_scope_next(s->scope, table))
         buf_printf(&s->text, " AND %s", table->link);
     if (t)
-        put_builtin_test(s, scope, t->condition);
+        put_builtin_test(s, t->condition);
 }
 
-static bool is_meta_source(const struct find_source *source)
+static bool is_meta_source(const struct sql *s)
 {
-    return source->term && source->term->condition->builtin == META_NONE;
+    return s->source->term && s->source->term->condition->builtin == META_NONE;
 }
 
 /* FROM and WHERE of it. */
-static void put_source(struct sql *s,
-                       const struct find_question *q,
-                       const struct find_scope *scope,
-                       const struct find_source *source,
-                       bool shallow)
+static void put_source(struct sql *s, bool shallow)
 {
-    if (is_meta_source(source)) {
+    if (is_meta_source(s)) {
         buf_puts(&s->text, " FROM meta m WHERE ");
-        put_meta_rows(s, "m", scope, source->term);
+        put_meta_rows(s, "m", s->source->term);
     } else {
-        put_builtin_source(s, q, scope, source->term, shallow);
+        put_builtin_source(s, s->source->term, shallow);
     }
 }
 
@@ -280,71 +263,56 @@ static void put_limit(struct sql *s, uint64_t limit)
 
 /* ---- running it ---- */
 
-static struct db_query *prepare(const struct find_question *q, struct sql *s, struct err *e)
+static struct db_query *prepare(struct sql *s, struct err *e)
 {
     assert(!s->text.full && s->n < PARAMETERS_MAX);
     s->values[s->n] = DB_NONE;
-    return db_query_bound(q->l->db, buf_str(&s->text), s->values, e);
+    return db_query_bound(s->q->l->db, buf_str(&s->text), s->values, e);
 }
 
 /* Whether the source has at least n rows: skipping is twice as fast as counting up to a limit. */
-static int has_rows(const struct find_question *q,
-                    const struct find_scope *scope,
-                    const struct find_source *source,
-                    bool shallow,
-                    uint64_t n,
-                    struct err *e)
+static int has_rows(struct sql *s, bool shallow, uint64_t n, struct err *e)
 {
-    AUTO_CLEAR(sql) struct sql s = {.n = 0};
     int64_t there;
 
-    buf_init(&s.text, SQL_MAX);
-    buf_puts(&s.text, "SELECT 1");
-    put_source(&s, q, scope, source, shallow);
-    put(&s, " LIMIT 1 OFFSET ", DB_INT((int64_t)n - 1));
-    return db_take_int(prepare(q, &s, e), &there, e);
+    s->n = 0;
+    s->text.len = 0;
+    buf_puts(&s->text, "SELECT 1");
+    put_source(s, shallow);
+    put(s, " LIMIT 1 OFFSET ", DB_INT((int64_t)n - 1));
+    return db_take_int(prepare(s, e), &there, e);
 }
 
 int find_count(const struct find_question *q,
-               const struct find_scope *s,
+               const struct find_scope *scope,
                const struct find_source *source,
                uint64_t most,
                uint64_t *out,
                struct err *e)
 {
-    AUTO_CLEAR(sql) struct sql rows = {.n = 0};
+    AUTO_CLEAR(sql) struct sql s = {.q = q, .scope = scope, .source = source};
     int64_t count = 0;
     int more = 0;
 
     *out = most;
+    buf_init(&s.text, SQL_MAX);
     /* Many rows of an index may lead to few things: a user's million puts and one set. */
-    if (!is_meta_source(source) && find_scope_table(s, source->term)->link)
-        more = has_rows(q, s, source, true, most, e);
+    if (!is_meta_source(&s) && find_scope_table(scope, source->term)->link)
+        more = has_rows(&s, true, most, e);
     if (more == 0)
-        more = has_rows(q, s, source, false, most, e);
+        more = has_rows(&s, false, most, e);
     if (more != 0)
         return more < 0 ? -1 : 0;
-    buf_init(&rows.text, SQL_MAX);
-    buf_puts(&rows.text, "SELECT count(*)");
-    put_source(&rows, q, s, source, false);
-    more = db_take_int(prepare(q, &rows, e), &count, e);
+    s.n = 0;
+    s.text.len = 0;
+    buf_puts(&s.text, "SELECT count(*)");
+    put_source(&s, false);
+    more = db_take_int(prepare(&s, e), &count, e);
     *out = (uint64_t)count;
     return more < 0 ? -1 : 0;
 }
 
 /* ---- answers ---- */
-
-/* A query on its way. */
-struct draft {
-    const struct find_question *q;
-    const struct find_scope *scope;
-    const struct find_source *source;
-    uint64_t candidates;
-    char item[24];                         /* the column with the thing's id */
-    size_t order[FIND_CONDITIONS_MAX + 1]; /* users' keys to look up, rarest first */
-    size_t n_order;
-    struct sql *sql;
-};
 
 static const char *alias_of(size_t i, char out[static 24])
 {
@@ -361,45 +329,45 @@ static bool comes_before(const struct find_term *a, const struct find_term *b)
 }
 
 /* Rows of the source's own key are where the query begins: no need to look them up. */
-static bool begins_with(const struct draft *d, size_t i)
+static bool begins_with(const struct sql *s, size_t i)
 {
-    return d->candidates == 0 && d->source->term == &d->q->terms[i];
+    return s->candidates == 0 && s->source->term == &s->q->terms[i];
 }
 
-static void choose_order(struct draft *d)
+static void choose_order(struct sql *s)
 {
-    for (size_t i = 0; i < d->q->n; i++) {
-        const struct find_term *t = &d->q->terms[i];
-        size_t at = d->n_order;
+    for (size_t i = 0; i < s->q->n; i++) {
+        const struct find_term *t = &s->q->terms[i];
+        size_t at = s->n_order;
         if (t->condition->builtin != META_NONE || t->condition->op == FIND_MISSING ||
-            begins_with(d, i))
+            begins_with(s, i))
             continue;
-        for (; at > 0 && comes_before(t, &d->q->terms[d->order[at - 1]]); at--)
-            d->order[at] = d->order[at - 1];
-        d->order[at] = i;
-        d->n_order++;
+        for (; at > 0 && comes_before(t, &s->q->terms[s->order[at - 1]]); at--)
+            s->order[at] = s->order[at - 1];
+        s->order[at] = i;
+        s->n_order++;
     }
 }
 
-static void put_columns(struct draft *d)
+static void put_columns(struct sql *s)
 {
     char alias[24];
 
-    buf_printf(&d->sql->text, "SELECT %s, ", d->item);
-    if (d->q->sort)
-        put_sort_column(d->sql, d->scope, d->q->sort->condition,
-                        alias_of((size_t)(d->q->sort - d->q->terms), alias));
+    buf_printf(&s->text, "SELECT %s, ", s->item);
+    if (s->q->sort)
+        put_sort_column(s, s->q->sort->condition,
+                        alias_of((size_t)(s->q->sort - s->q->terms), alias));
     else
-        buf_puts(&d->sql->text, "0");
-    buf_printf(&d->sql->text, ", %s", d->scope->rights);
-    for (size_t i = 0; i < d->q->n; i++) {
-        const struct find_condition *c = d->q->terms[i].condition;
+        buf_puts(&s->text, "0");
+    buf_printf(&s->text, ", %s", s->scope->rights);
+    for (size_t i = 0; i < s->q->n; i++) {
+        const struct find_condition *c = s->q->terms[i].condition;
         if (c->op != FIND_MATCHES)
             continue;
         if (c->builtin == META_NONE)
-            buf_printf(&d->sql->text, ", %s.value", alias_of(i, alias));
+            buf_printf(&s->text, ", %s.value", alias_of(i, alias));
         else
-            buf_printf(&d->sql->text, ", %s", d->scope->columns[c->builtin]);
+            buf_printf(&s->text, ", %s", s->scope->columns[c->builtin]);
     }
 }
 
@@ -413,143 +381,142 @@ static bool is_on_way(const struct find_scope *scope,
     return from != NULL;
 }
 
-static bool needs_table(const struct draft *d, const struct find_table *table)
+static bool needs_table(const struct sql *s, const struct find_table *table)
 {
     if (!table->link || table->letter == 'f')
         return true;
-    for (size_t i = 0; i < d->q->n; i++) {
-        const struct find_term *t = &d->q->terms[i];
-        if (d->scope->columns[t->condition->builtin] &&
-            is_on_way(d->scope, find_scope_table(d->scope, t), table))
+    for (size_t i = 0; i < s->q->n; i++) {
+        const struct find_term *t = &s->q->terms[i];
+        if (s->scope->columns[t->condition->builtin] &&
+            is_on_way(s->scope, find_scope_table(s->scope, t), table))
             return true;
     }
     return false;
 }
 
 /* CROSS JOIN: in this order. The database has no figures about its tables; we counted. */
-static void put_tables(struct draft *d)
+static void put_tables(struct sql *s)
 {
-    const struct find_table *home = d->scope->tables, *first = NULL;
-    struct buf *text = &d->sql->text;
+    const struct find_table *home = s->scope->tables, *first = NULL;
+    struct buf *text = &s->text;
     char alias[24];
 
     buf_puts(text, " FROM ");
-    if (d->candidates) {
-        buf_printf(text, "(SELECT %s AS item", is_meta_source(d->source) ? "m.item" : d->scope->id);
-        put_source(d->sql, d->q, d->scope, d->source, false);
-        put_order(d->sql, d->q, d->scope, "m", is_meta_source(d->source) ? "m.item" : d->scope->id);
-        put_limit(d->sql, d->candidates);
+    if (s->candidates) {
+        buf_printf(text, "(SELECT %s AS item", is_meta_source(s) ? "m.item" : s->scope->id);
+        put_source(s, false);
+        put_order(s, "m", is_meta_source(s) ? "m.item" : s->scope->id);
+        put_limit(s, s->candidates);
         buf_puts(text, ") c");
-    } else if (is_meta_source(d->source)) {
-        buf_printf(text, "meta %s", alias_of((size_t)(d->source->term - d->q->terms), alias));
+    } else if (is_meta_source(s)) {
+        buf_printf(text, "meta %s", alias_of((size_t)(s->source->term - s->q->terms), alias));
     } else {
-        first = find_scope_table(d->scope, d->source->term);
-        put_way(d->sql, d->scope, first);
+        first = find_scope_table(s->scope, s->source->term);
+        put_way(s, first);
     }
-    for (size_t i = 0; i < d->n_order; i++)
-        buf_printf(text, " CROSS JOIN meta %s", alias_of(d->order[i], alias));
+    for (size_t i = 0; i < s->n_order; i++)
+        buf_printf(text, " CROSS JOIN meta %s", alias_of(s->order[i], alias));
     for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
-        if (!is_on_way(d->scope, first, t) && needs_table(d, t))
+        if (!is_on_way(s->scope, first, t) && needs_table(s, t))
             buf_printf(text, " CROSS JOIN %s", t->name);
 }
 
 /* The place where the query begins belongs to the project, as users' keys do. */
-static void put_beginning(struct draft *d)
+static void put_beginning(struct sql *s)
 {
-    struct sql *s = d->sql;
     char alias[24];
 
-    if (d->candidates) {
-        buf_printf(&s->text, "%s = c.item", d->scope->id);
-    } else if (is_meta_source(d->source)) {
-        size_t i = (size_t)(d->source->term - d->q->terms);
-        put_meta_rows(s, alias_of(i, alias), d->scope, d->source->term);
-        if (d->source->term->condition->op != FIND_WITHIN)
-            put_meta_test(s, alias, d->scope, d->source->term);
-        buf_printf(&s->text, " AND %s = %s.item", d->scope->id, alias);
+    if (s->candidates) {
+        buf_printf(&s->text, "%s = c.item", s->scope->id);
+    } else if (is_meta_source(s)) {
+        size_t i = (size_t)(s->source->term - s->q->terms);
+        put_meta_rows(s, alias_of(i, alias), s->source->term);
+        if (s->source->term->condition->op != FIND_WITHIN)
+            put_meta_test(s, alias, s->source->term);
+        buf_printf(&s->text, " AND %s = %s.item", s->scope->id, alias);
     } else {
-        alias[0] = find_scope_table(d->scope, d->source->term)->letter;
+        alias[0] = find_scope_table(s->scope, s->source->term)->letter;
         alias[1] = 0;
-        put_project(s, alias, d->q);
+        put_project(s, alias);
     }
 }
 
-static void put_missing(struct draft *d, const struct find_term *t)
+static void put_missing(struct sql *s, const struct find_term *t)
 {
-    buf_puts(&d->sql->text, " AND NOT EXISTS (SELECT 1 FROM meta x WHERE ");
-    buf_printf(&d->sql->text, "x.item = %s", d->item);
-    put_key(d->sql, "x", d->scope, t->key);
-    buf_puts(&d->sql->text, ")");
+    buf_puts(&s->text, " AND NOT EXISTS (SELECT 1 FROM meta x WHERE ");
+    buf_printf(&s->text, "x.item = %s", s->item);
+    put_key(s, "x", t->key);
+    buf_puts(&s->text, ")");
 }
 
 /* The row of a key of the thing at hand. A single value is looked up in its index, where the rows
  * of that value lie close together; the table's own order would lead to another page each time. */
-static void put_lookup(struct draft *d, const char *alias, const struct find_term *t)
+static void put_lookup(struct sql *s, const char *alias, const struct find_term *t)
 {
-    buf_printf(&d->sql->text, " AND %s.item = %s", alias, d->item);
+    buf_printf(&s->text, " AND %s.item = %s", alias, s->item);
     if (!find_is_equality(t->condition))
-        put_key(d->sql, alias, d->scope, t->key);
-    put_meta_test(d->sql, alias, d->scope, t);
+        put_key(s, alias, t->key);
+    put_meta_test(s, alias, t);
 }
 
-static void put_conditions(struct draft *d)
+static void put_conditions(struct sql *s)
 {
     char alias[24];
 
-    for (size_t i = 0; i < d->n_order; i++) {
-        const struct find_term *t = &d->q->terms[d->order[i]];
-        put_lookup(d, alias_of(d->order[i], alias), t);
+    for (size_t i = 0; i < s->n_order; i++) {
+        const struct find_term *t = &s->q->terms[s->order[i]];
+        put_lookup(s, alias_of(s->order[i], alias), t);
     }
-    for (size_t i = 0; i < d->q->n; i++) {
-        const struct find_condition *c = d->q->terms[i].condition;
+    for (size_t i = 0; i < s->q->n; i++) {
+        const struct find_condition *c = s->q->terms[i].condition;
         if (c->builtin == META_NONE && c->op == FIND_MISSING)
-            put_missing(d, &d->q->terms[i]);
+            put_missing(s, &s->q->terms[i]);
         /* Kinds were chosen before. */
         if (c->builtin != META_NONE && c->builtin != META_KIND)
-            put_builtin_test(d->sql, d->scope, c);
+            put_builtin_test(s, c);
     }
 }
 
-static void put_links(struct draft *d)
+static void put_links(struct sql *s)
 {
-    const struct find_table *home = d->scope->tables;
+    const struct find_table *home = s->scope->tables;
 
     for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
-        if (t->link && needs_table(d, t))
-            buf_printf(&d->sql->text, " AND %s", t->link);
-    if (d->scope->here)
-        buf_printf(&d->sql->text, " AND %s", d->scope->here);
+        if (t->link && needs_table(s, t))
+            buf_printf(&s->text, " AND %s", t->link);
+    if (s->scope->here)
+        buf_printf(&s->text, " AND %s", s->scope->here);
 }
 
 struct db_query *find_query(const struct find_question *q,
-                            const struct find_scope *s,
+                            const struct find_scope *scope,
                             const struct find_source *source,
                             uint64_t candidates,
                             uint64_t limit,
                             struct err *e)
 {
-    AUTO_CLEAR(sql) struct sql sql = {.n = 0};
-    struct draft d = {.q = q, .scope = s, .source = source, .candidates = candidates, .sql = &sql};
+    AUTO_CLEAR(sql)
+    struct sql s = {.q = q, .scope = scope, .source = source, .candidates = candidates};
     char alias[24];
 
-    buf_init(&sql.text, SQL_MAX);
+    buf_init(&s.text, SQL_MAX);
     if (candidates)
-        snprintf(d.item, sizeof d.item, "c.item");
-    else if (is_meta_source(source))
-        snprintf(d.item, sizeof d.item, "m%zu.item", (size_t)(source->term - q->terms));
+        snprintf(s.item, sizeof s.item, "c.item");
+    else if (is_meta_source(&s))
+        snprintf(s.item, sizeof s.item, "m%zu.item", (size_t)(source->term - q->terms));
     else
-        snprintf(d.item, sizeof d.item, "%s", s->id);
-    choose_order(&d);
-    put_columns(&d);
-    put_tables(&d);
-    buf_puts(&sql.text, " WHERE ");
-    put_beginning(&d);
-    put_conditions(&d);
-    put_links(&d);
-    put_order(&sql, q, s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", d.item);
+        snprintf(s.item, sizeof s.item, "%s", scope->id);
+    choose_order(&s);
+    put_columns(&s);
+    put_tables(&s);
+    buf_puts(&s.text, " WHERE ");
+    put_beginning(&s);
+    put_conditions(&s);
+    put_links(&s);
+    put_order(&s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", s.item);
     /* Or SQLite may walk the whole table in that order, so as not to sort a few rows. */
     if (source->term && !find_source_in_order(q, source->term))
-        buf_puts(&sql.text, " + 0");
-    put_limit(&sql, limit);
-    return prepare(q, &sql, e);
+        buf_puts(&s.text, " + 0");
+    put_limit(&s, limit);
+    return prepare(&s, e);
 }

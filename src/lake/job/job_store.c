@@ -76,6 +76,8 @@ static int copy_tags(struct lake *l, int64_t job, int64_t set_version, struct er
 struct storing {
     struct lake *l;
     struct lake_job_change *change;
+    const char *directory;
+    const struct lake_progress *progress; /* may be NULL */
     struct job_row row;
     bool late;        /* the job came to its end meanwhile */
     int64_t again;    /* id of the set version that it is to make again; 0 = none */
@@ -148,12 +150,9 @@ static int answer_again(struct storing *s, struct err *e)
     return 0;
 }
 
-static int store_output(struct storing *s,
-                        const char *directory,
-                        const struct lake_progress *progress,
-                        struct err *e)
+static int store_output(struct storing *s, struct err *e)
 {
-    AUTO_MEM char *source = mem_printf("%s/.", directory);
+    AUTO_MEM char *source = mem_printf("%s/.", s->directory);
     AUTO_MEM char *destination = mem_printf("/%s/", s->row.output_name);
     AUTO_MEM char *name = mem_printf("job:%lld", (long long)s->row.id);
     const char *sources[] = {source};
@@ -162,7 +161,7 @@ static int store_output(struct storing *s,
         .n_sources = 1,
         .destination = destination,
         .set = s->row.output_name,
-        .progress = progress ? *progress : (struct lake_progress){0},
+        .progress = s->progress ? *s->progress : (struct lake_progress){0},
     };
     /* The output belongs to the job's user, also when an admin stores it. */
     const struct commit_also also = {name, s->row.creator, s->again, take_output, s};
@@ -181,10 +180,7 @@ static int store_output(struct storing *s,
     return s->change->applied ? 0 : answer_again(s, e);
 }
 
-static int store_job(struct storing *s,
-                     const char *directory,
-                     const struct lake_progress *progress,
-                     struct err *e)
+static int store_job(struct storing *s, struct err *e)
 {
     struct lake *l = s->l;
 
@@ -198,7 +194,7 @@ static int store_job(struct storing *s,
         return answer_again(s, e);
     if (!s->row.output_name[0])
         return lake_job_step(l, s->change, 1, e);
-    return store_output(s, directory, progress, e);
+    return store_output(s, e);
 }
 
 int lake_job_store(struct lake *l,
@@ -207,9 +203,9 @@ int lake_job_store(struct lake *l,
                    const struct lake_progress *progress,
                    struct err *e)
 {
-    struct storing s = {.l = l, .change = change};
+    struct storing s = {.l = l, .change = change, .directory = directory, .progress = progress};
 
-    return store_job(&s, directory, progress, e);
+    return store_job(&s, e);
 }
 
 int lake_job_restore(struct lake *l,
@@ -227,6 +223,11 @@ int lake_job_restore(struct lake *l,
     if (ref.kind != LAKE_REF_SET)
         return err_set(e, ERR_USAGE, "%.200s is not a set version that a job could make again",
                        set);
-    struct storing s = {.l = l, .change = change, .again = ref.set_version, .text = set};
-    return store_job(&s, directory, progress, e);
+    struct storing s = {.l = l,
+                        .change = change,
+                        .directory = directory,
+                        .progress = progress,
+                        .again = ref.set_version,
+                        .text = set};
+    return store_job(&s, e);
 }

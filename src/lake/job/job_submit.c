@@ -1,5 +1,6 @@
 /* Records jobs that are submitted, many in one transaction. `job submit`, sweeps and runs call
  * it. */
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "lake/core/path.h"
@@ -28,6 +29,7 @@ struct exact {
 struct submission {
     struct lake *l;
     int64_t now_ms;
+    int64_t id; /* of the job at hand */
     struct exact input, code;
     char *output; /* that may be written; NULL = none asked yet */
 };
@@ -161,10 +163,7 @@ static int check_output(struct submission *s, const char *name, struct err *e)
 
 /* ---- rows ---- */
 
-static int insert_job(struct submission *s,
-                      int64_t id,
-                      const struct lake_job_request *r,
-                      struct err *e)
+static int insert_job(struct submission *s, const struct lake_job_request *r, struct err *e)
 {
     char shown[PATH_SHOWN];
     const char *name = r->name ? r->name : path_shown(r->command[0], shown);
@@ -175,7 +174,7 @@ static int insert_job(struct submission *s,
         " code_version, output_name, output, cpus, memory_mb, time_limit_s, run, rerun_of,"
         " priority, queued, changed) VALUES ($1, $2, $3, $4, 1, '', $5, $6, $7, $8, $9,"
         " '@' || $9, $10, $11, $12, $13, $14, $15, $16, $16)",
-        DB_INT(id), DB_INT(s->l->project), DB_TEXT(s->l->user), DB_TEXT(name),
+        DB_INT(s->id), DB_INT(s->l->project), DB_TEXT(s->l->user), DB_TEXT(name),
         r->input ? DB_TEXT(s->input.text) : DB_NULL, r->input ? DB_INT(s->input.version) : DB_NULL,
         r->code ? DB_TEXT(s->code.text) : DB_NULL, r->code ? DB_INT(s->code.version) : DB_NULL,
         DB_TEXT(r->output), DB_REAL(r->cpus), DB_INT((int64_t)r->memory_mb),
@@ -185,43 +184,27 @@ static int insert_job(struct submission *s,
 
 _Static_assert(LAKE_JOB_QUEUED == 1, "number in the SQL above");
 
-static int insert_texts(struct submission *s,
-                        int64_t id,
-                        const struct lake_job_request *r,
-                        struct err *e)
+static int insert_texts(struct submission *s, const struct lake_job_request *r, struct err *e)
 {
-    size_t bytes = 0, at = 0;
+    AUTO_CLEAR(buf) struct buf words;
 
+    buf_init(&words, LAKE_JOB_TEXT_MAX);
     for (size_t i = 0; i < r->n_command; i++)
-        bytes += strlen(r->command[i]) + 1;
-    AUTO_MEM char *words = mem_zero(bytes, 1);
-    for (size_t i = 0; i < r->n_command; i++) {
-        size_t len = strlen(r->command[i]) + 1;
-        memcpy(words + at, r->command[i], len);
-        at += len;
-    }
+        buf_add(&words, r->command[i], strlen(r->command[i]) + 1);
     return db_run(s->l->db, e, "INSERT INTO job_text (job, command, details) VALUES ($1, $2, $3)",
-                  DB_INT(id), DB_BYTES(words, bytes), DB_TEXT(r->details ? r->details : "{}"));
+                  DB_INT(s->id), DB_BYTES(words.data, words.len),
+                  DB_TEXT(r->details ? r->details : "{}"));
 }
-
-struct tagged {
-    struct lake *l;
-    int64_t job;
-};
 
 static int tag_argument(void *context, const struct meta_pair *pair, struct err *e)
 {
-    const struct tagged *t = context;
+    const struct submission *s = context;
 
-    return meta_put_pair(t->l, LAKE_ITEM_JOB, t->job, pair, e);
+    return meta_put_pair(s->l, LAKE_ITEM_JOB, s->id, pair, e);
 }
 
-static int submit_one(struct submission *s,
-                      int64_t id,
-                      const struct lake_job_request *r,
-                      struct err *e)
+static int submit_one(struct submission *s, const struct lake_job_request *r, struct err *e)
 {
-    struct tagged tagged = {s->l, id};
     struct job_row old;
 
     if (make_exact(s->l, r->input, &s->input, e) < 0)
@@ -231,13 +214,13 @@ static int submit_one(struct submission *s,
     if ((r->output && check_output(s, r->output, e) < 0) ||
         (r->rerun_of && lake_job_row_get(s->l, r->rerun_of, &old, e) < 0))
         return -1;
-    if (insert_job(s, id, r, e) < 0 || insert_texts(s, id, r, e) < 0 ||
-        lake_job_log(s->l, id, LAKE_JOB_QUEUED, s->now_ms, "", e) < 0)
+    if (insert_job(s, r, e) < 0 || insert_texts(s, r, e) < 0 ||
+        lake_job_log(s->l, s->id, LAKE_JOB_QUEUED, s->now_ms, "", e) < 0)
         return -1;
-    if (lake_job_args_each(r->command, r->n_command, tag_argument, &tagged, e) < 0)
+    if (lake_job_args_each(r->command, r->n_command, tag_argument, s, e) < 0)
         return -1;
     for (size_t i = 0; i < r->n_tags; i++)
-        if (meta_put(s->l, LAKE_ITEM_JOB, id, r->tags[i], e) < 0)
+        if (meta_put(s->l, LAKE_ITEM_JOB, s->id, r->tags[i], e) < 0)
             return -1;
     return 0;
 }
@@ -257,9 +240,11 @@ static int submit_all(struct submission *s,
     s->now_ms = lake_now_ms(s->l);
     if (db_ids(s->l->db, "job", (int64_t)n, first_out, e) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (submit_one(s, *first_out + (int64_t)i, &requests[i], e) < 0)
+    for (size_t i = 0; i < n; i++) {
+        s->id = *first_out + (int64_t)i;
+        if (submit_one(s, &requests[i], e) < 0)
             return blame(i, n, e);
+    }
     return 0;
 }
 

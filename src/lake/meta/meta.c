@@ -64,29 +64,22 @@ int lake_tag_check(const char *pair, struct err *e)
 
 /* ---- which things a reference means ---- */
 
-static const char *owner_sql(enum lake_item kind)
-{
-    switch (kind) {
-    case LAKE_ITEM_FILE:
-        return "SELECT f.owner, f.team, f.mode FROM version v JOIN file f ON f.id = v.file"
-               " WHERE v.id = $1 AND v.project = $2";
-    case LAKE_ITEM_PATH:
-        return "SELECT owner, team, mode FROM file WHERE id = $1 AND project = $2";
-    case LAKE_ITEM_SET:
-        return "SELECT f.owner, f.team, f.mode FROM set_version s JOIN fileset f"
-               " ON f.id = s.fileset WHERE s.id = $1 AND s.project = $2";
-    case LAKE_ITEM_JOB:
-        return "SELECT creator, '', " LAKE_JOB_MODE_SQL " FROM job WHERE id = $1 AND project = $2";
-    }
-    return NULL;
-}
+static const char *const owner_sql[] = {
+    [LAKE_ITEM_FILE] = "SELECT f.owner, f.team, f.mode FROM version v JOIN file f ON f.id = v.file"
+                       " WHERE v.id = $1 AND v.project = $2",
+    [LAKE_ITEM_PATH] = "SELECT owner, team, mode FROM file WHERE id = $1 AND project = $2",
+    [LAKE_ITEM_SET] = "SELECT f.owner, f.team, f.mode FROM set_version s JOIN fileset f"
+                      " ON f.id = s.fileset WHERE s.id = $1 AND s.project = $2",
+    [LAKE_ITEM_JOB] =
+        "SELECT creator, '', " LAKE_JOB_MODE_SQL " FROM job WHERE id = $1 AND project = $2",
+};
 
 /* Asked of every single thing: a directory holds files of many owners. */
 static int check_writable(
     struct lake *l, enum lake_item kind, int64_t item, const char *name, struct err *e)
 {
     AUTO_RESET struct db_query *q =
-        db_query(l->db, e, owner_sql(kind), DB_INT(item), DB_INT(l->project));
+        db_query(l->db, e, owner_sql[kind], DB_INT(item), DB_INT(l->project));
     int got = db_step(q, e);
 
     if (got == 0)

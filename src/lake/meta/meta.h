@@ -66,10 +66,7 @@ int lake_find(struct lake *l,
               void *context,
               struct err *e);
 /* The keys that an expression asks to be there, each once. */
-int lake_find_keys(const char *expression,
-                   int (*visit)(void *context, const char *key, struct err *e),
-                   void *context,
-                   struct err *e);
+int lake_find_keys(const char *expression, lake_visit_text *visit, void *context, struct err *e);
 /* Everything known about a thing, as find would show it; about each file of a directory. */
 int lake_describe(struct lake *l,
                   const struct lake_ref *ref,

@@ -10,10 +10,11 @@
 struct row {
     char *path;
     char *target;
-    int64_t seq, object, version, number;
+    int64_t seq, object;
+    struct version_done done;
     uint64_t size;
     struct sha256_digest digest; /* of the object */
-    bool executable, unchanged;
+    bool executable;
     bool has_size, has_digest; /* announced: */
     uint64_t want_size;
     struct sha256_digest want_digest;
@@ -22,6 +23,7 @@ struct row {
 struct finish {
     struct lake *l;
     int64_t id;
+    struct lake_put_summary *summary;
     struct row *rows; /* in the order of the request */
     size_t n_rows, cap_rows;
     uint32_t *by_path;
@@ -70,10 +72,8 @@ static int load(struct finish *f, struct err *e)
             .executable = db_int(q, 4) != 0,
             .has_size = !db_is_null(q, 5),
             .want_size = (uint64_t)db_int(q, 5),
-            .version = db_int(q, 7),
-            .unchanged = db_int(q, 8) != 0,
+            .done = {db_int(q, 7), db_int(q, 11), db_int(q, 8) != 0},
             .size = (uint64_t)db_int(q, 9),
-            .number = db_int(q, 11),
         };
         r->has_digest = object_read_digest(q, 6, &r->want_digest);
         (void)object_read_digest(q, 10, &r->digest);
@@ -163,7 +163,7 @@ static void get_row(void *context, size_t i, struct commit_file *out)
         .object = r->object,
         .size = r->size,
         .executable = r->executable,
-        .done = {r->version, r->number, r->unchanged},
+        .done = r->done,
     };
 }
 
@@ -171,9 +171,7 @@ static void row_done(void *context, size_t i, const struct version_done *done)
 {
     struct finish *f = context;
 
-    f->rows[i].version = done->version;
-    f->rows[i].number = done->number;
-    f->rows[i].unchanged = done->unchanged;
+    f->rows[i].done = *done;
 }
 
 static size_t nth_row(void *context, size_t n)
@@ -217,17 +215,14 @@ static int note_versions(struct finish *f, struct err *e)
         if (db_run(f->l->db, e,
                    "UPDATE session_file SET version = $3, unchanged = $4"
                    " WHERE session = $1 AND seq = $2",
-                   DB_INT(f->id), DB_INT(f->rows[i].seq), DB_INT(f->rows[i].version),
-                   DB_INT(f->rows[i].unchanged)) < 0)
+                   DB_INT(f->id), DB_INT(f->rows[i].seq), DB_INT(f->rows[i].done.version),
+                   DB_INT(f->rows[i].done.unchanged)) < 0)
             return -1;
     }
     return 0;
 }
 
-static int commit_rows(struct finish *f,
-                       const struct session_request *request,
-                       struct lake_put_summary *summary,
-                       struct err *e)
+static int commit_rows(struct finish *f, const struct session_request *request, struct err *e)
 {
     const struct commit_list list = {f->l->user, f->n_rows, get_row, row_done, nth_row, f};
     AUTO_MEM const char **tags = mem_zero(request->n_tags + 1, sizeof *tags);
@@ -238,7 +233,7 @@ static int commit_rows(struct finish *f,
     for (size_t i = 0; i < request->n_tags; i++)
         tags[i] = request->tags[i];
     if (check_present(f, e) < 0 ||
-        commit_versions(f->l, &list, &like, summary, &set_version, e) < 0 ||
+        commit_versions(f->l, &list, &like, f->summary, &set_version, e) < 0 ||
         note_versions(f, e) < 0)
         return -1;
     return db_run(f->l->db, e, "UPDATE session SET state = $2, set_version = $3 WHERE id = $1",
@@ -247,10 +242,7 @@ static int commit_rows(struct finish *f,
 }
 
 /* In a transaction. 1: another finish was faster; 0: all is written; -1 */
-static int commit(struct finish *f,
-                  const struct session_request *request,
-                  struct lake_put_summary *summary,
-                  struct err *e)
+static int commit(struct finish *f, const struct session_request *request, struct err *e)
 {
     AUTO_CLEAR(session_row) struct session_row row = {0};
 
@@ -260,7 +252,7 @@ static int commit(struct finish *f,
         return 1;
     if (session_row_pending(&row, e) < 0 || session_row_renew(f->l, f->id, e) < 0)
         return -1;
-    return commit_rows(f, request, summary, e);
+    return commit_rows(f, request, e);
 }
 
 /* ---- the answer ---- */
@@ -269,7 +261,8 @@ static int visit_rows(const struct finish *f, lake_visit_put *visit, void *conte
 {
     for (size_t i = 0; visit && i < f->n_rows; i++) {
         const struct row *r = &f->rows[i];
-        const struct lake_put_file file = {r->path, r->number, r->size, r->digest, r->unchanged};
+        const struct lake_put_file file = {r->path, r->done.number, r->size, r->digest,
+                                           r->done.unchanged};
         if (visit(context, &file, e) < 0)
             return -1;
     }
@@ -277,31 +270,28 @@ static int visit_rows(const struct finish *f, lake_visit_put *visit, void *conte
 }
 
 /* The answer of a finish that was there before. */
-static int answer_again(struct finish *f, struct lake_put_summary *summary, struct err *e)
+static int answer_again(struct finish *f, struct err *e)
 {
     AUTO_CLEAR(session_row) struct session_row row = {0};
 
     if (session_row_get(f->l, f->id, &row, e) < 0)
         return -1;
     finish_clear(f);
-    *f = (struct finish){.l = f->l, .id = f->id};
+    *f = (struct finish){.l = f->l, .id = f->id, .summary = f->summary};
     if (load(f, e) < 0)
         return -1;
-    summary->session = f->id;
+    f->summary->session = f->id;
     for (size_t i = 0; i < f->n_rows; i++) {
-        summary->files++;
-        summary->unchanged += f->rows[i].unchanged;
-        summary->bytes += f->rows[i].size;
+        f->summary->files++;
+        f->summary->unchanged += f->rows[i].done.unchanged;
+        f->summary->bytes += f->rows[i].size;
     }
-    int found = db_get_int(f->l->db, e, &summary->set_number,
+    int found = db_get_int(f->l->db, e, &f->summary->set_number,
                            "SELECT number FROM set_version WHERE id = $1", DB_INT(row.set_version));
     return found < 0 ? -1 : 0;
 }
 
-static int finish_pending(struct finish *f,
-                          const struct session_row *row,
-                          struct lake_put_summary *summary,
-                          struct err *e)
+static int finish_pending(struct finish *f, const struct session_row *row, struct err *e)
 {
     AUTO_CLEAR(session_request) struct session_request request = {0};
 
@@ -309,7 +299,7 @@ static int finish_pending(struct finish *f,
         session_request_read(row->request, &request, e) < 0 || load(f, e) < 0 ||
         target_copies_begin(&f->copies, f->l, f->id, e) < 0)
         return -1;
-    summary->session = f->id;
+    f->summary->session = f->id;
     /* Another finish may commit while this one reads: its answer is ours then. */
     int fetched = fetch(f, e);
     if (fetched < 0) {
@@ -317,13 +307,13 @@ static int finish_pending(struct finish *f,
         struct err ignored;
         bool faster = session_row_get(f->l, f->id, &now, &ignored) == 0 &&
                       now.state == LAKE_SESSION_COMMITTED;
-        return faster ? answer_again(f, summary, e) : -1;
+        return faster ? answer_again(f, e) : -1;
     }
     sort_rows(f);
-    int result = db_begin(f->l->db, e) < 0 ? -1 : commit(f, &request, summary, e);
+    int result = db_begin(f->l->db, e) < 0 ? -1 : commit(f, &request, e);
     if (db_end(f->l->db, result, e) < 0)
         return -1;
-    return result > 0 ? answer_again(f, summary, e) : 0;
+    return result > 0 ? answer_again(f, e) : 0;
 }
 
 int lake_session_finish(struct lake *l,
@@ -333,13 +323,13 @@ int lake_session_finish(struct lake *l,
                         struct lake_put_summary *summary,
                         struct err *e)
 {
-    AUTO_CLEAR(finish) struct finish f = {.l = l, .id = id};
+    AUTO_CLEAR(finish) struct finish f = {.l = l, .id = id, .summary = summary};
     AUTO_CLEAR(session_row) struct session_row row = {0};
 
     *summary = (struct lake_put_summary){0};
     if (session_row_get(l, id, &row, e) < 0 || session_row_may(l, &row, e) < 0)
         return -1;
-    int result = row.state == LAKE_SESSION_COMMITTED ? answer_again(&f, summary, e)
-                                                     : finish_pending(&f, &row, summary, e);
+    int result =
+        row.state == LAKE_SESSION_COMMITTED ? answer_again(&f, e) : finish_pending(&f, &row, e);
     return result < 0 ? -1 : visit_rows(&f, visit, context, e);
 }

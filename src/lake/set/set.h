@@ -60,11 +60,8 @@ int lake_set_get(struct lake *l,
                  struct err *e);
 /* Set versions this one was made from, as "@A:1", in the order of the request. Needs LAKE_READ on
  * the set itself; parents the caller may not read are named all the same, as lake_trace does. */
-int lake_set_parents(struct lake *l,
-                     int64_t set_version,
-                     int (*visit)(void *context, const char *ref, struct err *e),
-                     void *context,
-                     struct err *e);
+int lake_set_parents(
+    struct lake *l, int64_t set_version, lake_visit_text *visit, void *context, struct err *e);
 
 enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
 typedef int lake_visit_change(void *context,

@@ -101,11 +101,8 @@ static int check_readable(struct lake *l, int64_t set_version, struct err *e)
     return lake_row_ask(l, q, 2, ref, LAKE_READ, e);
 }
 
-int lake_set_parents(struct lake *l,
-                     int64_t set_version,
-                     int (*visit)(void *context, const char *ref, struct err *e),
-                     void *context,
-                     struct err *e)
+int lake_set_parents(
+    struct lake *l, int64_t set_version, lake_visit_text *visit, void *context, struct err *e)
 {
     if (check_readable(l, set_version, e) < 0)
         return -1;

@@ -1,15 +1,8 @@
 #include "lake/set/set_nesting.h"
 
+#include "lake/core/internal.h"
+
 #include <string.h>
-
-static size_t shared_prefix(const char *a, const char *b)
-{
-    size_t n = 0;
-
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
-}
 
 enum set_nesting_file set_nesting_is_file(const struct set_nesting *n, size_t length)
 {
@@ -22,7 +15,7 @@ enum set_nesting_file set_nesting_is_file(const struct set_nesting *n, size_t le
 /* Further up path and last have the same directories, and last was asked about those. */
 size_t set_nesting_above(const struct set_nesting *n, const char *path)
 {
-    size_t shared = shared_prefix(n->last, path);
+    size_t shared = path_shared(n->last, path);
 
     return path[shared] == '/' ? shared : 0;
 }
@@ -33,7 +26,7 @@ size_t set_nesting_above_some(const struct set_nesting *n,
                               const char *last,
                               size_t length)
 {
-    size_t within = shared_prefix(first, last), before = shared_prefix(n->last, first);
+    size_t within = path_shared(first, last), before = path_shared(n->last, first);
 
     for (size_t i = length > within ? length : within; i <= before && first[i]; i++)
         if ((unsigned char)first[i] < '/' && (i > within || (unsigned char)last[i] >= '/'))
@@ -44,7 +37,7 @@ size_t set_nesting_above_some(const struct set_nesting *n,
 /* Only what the next path begins with, too, can be above it or those behind it. */
 static void keep_shared(struct set_nesting *n, const char *path)
 {
-    size_t shared = shared_prefix(n->last, path);
+    size_t shared = path_shared(n->last, path);
 
     while (n->n_files > 0 && n->files[n->n_files - 1] > shared)
         n->n_files--;

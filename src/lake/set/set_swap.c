@@ -27,8 +27,9 @@ struct files {
 struct swapping {
     struct lake *l;
     struct arena *arena;
-    struct bits held;    /* ids of file versions that base holds */
-    struct bits dropped; /* of these: those an old set version holds, too */
+    struct bits held;     /* ids of file versions that base holds */
+    struct bits dropped;  /* of these: those an old set version holds, too */
+    struct bits replaced; /* ids of old set versions */
     struct files result;
     struct files old; /* of the swap at hand */
     size_t order;     /* of the swap at hand */
@@ -42,6 +43,7 @@ static void swapping_clear(struct swapping *s)
     arena_free(s->arena);
     bits_clear(&s->held);
     bits_clear(&s->dropped);
+    bits_clear(&s->replaced);
     free(s->result.items);
     free(s->old.items);
     free(s->parents);
@@ -147,7 +149,7 @@ static void add_parent(struct swapping *s, int64_t id)
     s->parents[s->n_parents++] = id;
 }
 
-static int add_parents(struct swapping *s, int64_t base, const struct bits *replaced, struct err *e)
+static int add_parents(struct swapping *s, int64_t base, struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(s->l->db, e, "SELECT parent FROM edge WHERE child = $1 AND kind = $2 ORDER BY seq",
@@ -155,17 +157,14 @@ static int add_parents(struct swapping *s, int64_t base, const struct bits *repl
     int row;
 
     while ((row = db_step(q, e)) == 1)
-        if (!bits_has(replaced, db_int(q, 0)))
+        if (!bits_has(&s->replaced, db_int(q, 0)))
             add_parent(s, db_int(q, 0));
     return row;
 }
 
 /* ---- all ---- */
 
-static int swap_one(struct swapping *s,
-                    const struct lake_swap *swap,
-                    struct bits *replaced,
-                    struct err *e)
+static int swap_one(struct swapping *s, const struct lake_swap *swap, struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref before = {0};
     AUTO_CLEAR(lake_ref) struct lake_ref after = {0};
@@ -181,7 +180,7 @@ static int swap_one(struct swapping *s,
     s->order++;
     s->old.n = 0;
     s->now = after.set_version;
-    bits_add(replaced, before.set_version);
+    bits_add(&s->replaced, before.set_version);
     add_parent(s, after.set_version);
     if (entries_each(s->l, before.set_version, "/", add_old, s, e) < 0)
         return -1;
@@ -225,16 +224,14 @@ static int swap_all(struct swapping *s,
                     struct lake_set *out,
                     struct err *e)
 {
-    AUTO_CLEAR(bits) struct bits replaced = {0};
-
     if (entries_each(s->l, base->set_version, "/", note_held, s, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (swap_one(s, &swaps[i], &replaced, e) < 0)
+        if (swap_one(s, &swaps[i], e) < 0)
             return -1;
     s->order = 0;
     if (entries_each(s->l, base->set_version, "/", add_kept, s, e) < 0 ||
-        add_parents(s, base->set_version, &replaced, e) < 0)
+        add_parents(s, base->set_version, e) < 0)
         return -1;
     return build(s, base->set_name, out, e);
 }
