@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "broker/pipeline/economics.h"
+#include "broker/pipeline/lineage.h"
 #include "catalog/catalog.h"
 #include "lake/clean/clean.h"
 #include "lake/job/job.h"

@@ -498,10 +498,9 @@ static int list_run(void *context, const struct run *r, struct err *e)
 
     if (!l || app_check_cancelled(app, e) < 0)
         return -1;
-    int result =
-        app_run_is_simulated(r)
-            ? simulated_cost(app, r->id, &shown.cost_microusd, e)
-            : cap_run_spent_by(c, &list->open, l, r->id, time_epoch_ms(), &shown.cost_microusd, e);
+    int result = app_run_is_simulated(r) ? simulated_cost(app, r->id, &shown.cost_microusd, e)
+                                         : cap_run_spent(c, &list->open, l, r->id, time_epoch_ms(),
+                                                         &shown.cost_microusd, e);
     return result < 0 ? -1 : answer_item(list->out, &shown, e);
 }
 

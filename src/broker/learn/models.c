@@ -1,26 +1,26 @@
 #include "broker/learn/models.h"
 
-#include "base/mem.h"
+#include "base/arena.h"
 #include "broker/learn/profile.h"
 
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
+/* A profile that a stage names. */
 struct loaded {
-    char *name;
-    struct broker_profile *profile; /* NULL = no stage names it */
-    char **words;                   /* the template's own values: what usual points into */
-    struct fit_value usual[FIT_FEATURES_MAX];
-    size_t n_usual;
+    struct broker_profile *profile;
+    char **words; /* the template's own values: what usual values point into */
+    struct loaded *next;
 };
 
 struct broker_models {
+    struct arena *arena; /* of all but the members of loaded */
     const char *home;
     struct lake *lake;
     const struct spec *spec;
-    struct loaded *items;
-    size_t n, cap;
+    struct loaded *loaded;
     struct estimate_model *models;
+    size_t cap;
     struct estimate_models all;
 };
 
@@ -42,19 +42,21 @@ bool broker_models_wanted(const struct spec *spec)
 }
 
 /* A pipeline need not repeat the value of an argument that is no list in the template. */
-static void note_usual(struct loaded *loaded)
+static void note_usual(struct arena *a, struct loaded *loaded, struct estimate_model *model)
 {
     const struct broker_profile *p = loaded->profile;
     size_t n;
     const char *const *features = fit_features(p->fit, &n);
+    struct fit_value *usual = arena_zero(a, n, sizeof *usual);
 
     loaded->words = template_command(p->template, 0);
     for (size_t i = 0; i < n; i++) {
         const struct template_arg *arg = template_find_arg(p->template, features[i]);
         if (arg && !arg->listed)
-            loaded->usual[loaded->n_usual++] = fit_value_read(
+            usual[model->n_usual++] = fit_value_read(
                 features[i], template_value(arg, (const char *const *)loaded->words));
     }
+    model->usual = usual;
 }
 
 /* Too few runs are not an error here: the estimate names the stage that lacks a model. */
@@ -70,18 +72,22 @@ static struct broker_profile *load(struct broker_models *m, const char *name, st
 static int add_profile(void *context, const char *name, struct err *e)
 {
     struct broker_models *m = context;
-    struct loaded loaded = {0};
+    struct estimate_model model = {.name = arena_dup(m->arena, name)};
 
     if (is_wanted(m->spec, name)) {
-        loaded.profile = load(m, name, e);
-        if (!loaded.profile)
+        struct loaded *loaded = arena_zero(m->arena, 1, sizeof *loaded);
+        loaded->next = m->loaded;
+        m->loaded = loaded;
+        loaded->profile = load(m, name, e);
+        if (!loaded->profile)
             return -1;
-        if (loaded.profile->fit)
-            note_usual(&loaded);
+        model.fit = loaded->profile->fit;
+        if (model.fit)
+            note_usual(m->arena, loaded, &model);
     }
-    loaded.name = mem_dup(name);
-    m->items = mem_room(m->items, m->n, &m->cap, sizeof *m->items);
-    m->items[m->n++] = loaded;
+    m->models = arena_room(m->arena, m->models, m->all.n, &m->cap, sizeof *m->models);
+    m->models[m->all.n++] = model;
+    m->all.items = m->models;
     return 0;
 }
 
@@ -90,24 +96,12 @@ struct broker_models *broker_models_load(const char *home,
                                          const struct spec *spec,
                                          struct err *e)
 {
-    AUTO(broker_models) struct broker_models *m = mem_zero(1, sizeof *m);
+    struct arena *a = arena_new(SIZE_MAX);
+    AUTO(broker_models) struct broker_models *m = arena_zero(a, 1, sizeof *m);
 
-    m->home = home;
-    m->lake = l;
-    m->spec = spec;
+    *m = (struct broker_models){.arena = a, .home = home, .lake = l, .spec = spec};
     if (broker_models_wanted(spec) && broker_profile_each(home, add_profile, m, e) < 0)
         return NULL;
-    m->models = mem_zero(m->n + 1, sizeof *m->models);
-    for (size_t i = 0; i < m->n; i++) {
-        const struct loaded *loaded = &m->items[i];
-        m->models[i] = (struct estimate_model){
-            .name = loaded->name,
-            .fit = loaded->profile ? loaded->profile->fit : NULL,
-            .usual = loaded->usual,
-            .n_usual = loaded->n_usual,
-        };
-    }
-    m->all = (struct estimate_models){m->models, m->n};
     return TAKE(m);
 }
 
@@ -115,14 +109,11 @@ void broker_models_free(struct broker_models *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->n; i++) {
-        free(m->items[i].name);
-        broker_profile_free(m->items[i].profile);
-        template_words_free(m->items[i].words);
+    for (struct loaded *loaded = m->loaded; loaded; loaded = loaded->next) {
+        broker_profile_free(loaded->profile);
+        template_words_free(loaded->words);
     }
-    free(m->items);
-    free(m->models);
-    free(m);
+    arena_free(m->arena);
 }
 
 const struct estimate_models *broker_models_get(const struct broker_models *m)

@@ -36,35 +36,23 @@ static int add_job(void *context, const struct lake_job *job, struct err *e)
     return 0;
 }
 
-int cap_run_spent_by(const struct config *c,
-                     const struct open_bills *open,
-                     struct lake *l,
-                     int64_t run,
-                     int64_t now_ms,
-                     int64_t *microusd_out,
-                     struct err *e)
-{
-    const struct lake_job_filter all = {.run = run};
-    struct sum s = {.config = c, .open = open, .now_ms = now_ms};
-
-    if (lake_job_list(l, &all, add_job, &s, e) < 0)
-        return -1;
-    *microusd_out = s.microusd;
-    return 0;
-}
-
 int cap_run_spent(const struct config *c,
+                  const struct open_bills *open,
                   struct lake *l,
                   int64_t run,
                   int64_t now_ms,
                   int64_t *microusd_out,
                   struct err *e)
 {
-    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+    AUTO_CLEAR(open_bills) struct open_bills read = {0};
+    const struct lake_job_filter all = {.run = run};
+    struct sum s = {.config = c, .open = open ? open : &read, .now_ms = now_ms};
 
-    if (open_bills_read(c->home, now_ms, &open, e) < 0)
+    if ((!open && open_bills_read(c->home, now_ms, &read, e) < 0) ||
+        lake_job_list(l, &all, add_job, &s, e) < 0)
         return -1;
-    return cap_run_spent_by(c, &open, l, run, now_ms, microusd_out, e);
+    *microusd_out = s.microusd;
+    return 0;
 }
 
 int64_t cap_month_begin_ms(int64_t now_ms)
@@ -150,7 +138,7 @@ int cap_run_over(const struct config *c,
 
     if (run->max_microusd <= 0)
         return 0;
-    if (cap_run_spent(c, l, run->id, now_ms, &spent, e) < 0)
+    if (cap_run_spent(c, NULL, l, run->id, now_ms, &spent, e) < 0)
         return -1;
     if (spent <= run->max_microusd)
         return 0;
@@ -177,20 +165,10 @@ int cap_month_over(const struct config *c,
     return 1;
 }
 
-/* Hosts of ended jobs may have used up the cap. */
-static int read_left_over(
-    const struct config *c, struct lake *l, int64_t now_ms, struct bills_left *out, struct err *e)
-{
-    AUTO_CLEAR(open_bills) struct open_bills open = {0};
-
-    return open_bills_read(c->home, now_ms, &open, e) < 0
-               ? -1
-               : bill_left_over(&open, l, now_ms, out, e);
-}
-
 int cap_check_month(const struct config *c, struct lake *l, struct err *e)
 {
     static const char raise[] = "raise it: tradewind config set limits.max_usd_per_month USD";
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
     int64_t now_ms = time_epoch_ms();
     struct bills_left left;
     char why[CAP_REASON];
@@ -198,7 +176,9 @@ int cap_check_month(const struct config *c, struct lake *l, struct err *e)
 
     if (over <= 0)
         return over;
-    if (read_left_over(c, l, now_ms, &left, e) < 0)
+    /* Hosts of ended jobs may have used up the cap. */
+    if (open_bills_read(c->home, now_ms, &open, e) < 0 ||
+        bill_left_over(&open, l, now_ms, &left, e) < 0)
         return -1;
     if (left.jobs == 0)
         return err_set(e, ERR_NOFIT, "%s; %s", why, raise);

@@ -13,16 +13,9 @@ struct open_bills;
 
 #define CAP_REASON 200
 
-/* Cost of all jobs of a run so far. */
-int cap_run_spent_by(const struct config *c,
-                     const struct open_bills *open,
-                     struct lake *l,
-                     int64_t run,
-                     int64_t now_ms,
-                     int64_t *microusd_out,
-                     struct err *e);
-/* The same, and reads the open bills. */
+/* Cost of all jobs of a run so far. open NULL: reads the open bills. */
 int cap_run_spent(const struct config *c,
+                  const struct open_bills *open,
                   struct lake *l,
                   int64_t run,
                   int64_t now_ms,

@@ -1,5 +1,6 @@
 #include "broker/pipeline/code.h"
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -34,6 +35,7 @@ struct staged {
 };
 
 struct storing {
+    struct arena *arena; /* of all texts and lists */
     struct lake *l;
     const char *given; /* what we were asked to store */
     char *root;        /* real path of the working directory, or of what was unpacked */
@@ -48,16 +50,6 @@ struct storing {
     size_t matched; /* while lists are compared */
     bool differs;
 };
-
-static void storing_clear(struct storing *s)
-{
-    free(s->root);
-    free(s->stage);
-    free(s->prefix);
-    free(s->set);
-    free(s->files);
-    listing_clear(&s->list);
-}
 
 void code_clear(struct code *c)
 {
@@ -179,7 +171,7 @@ static int stage_one(struct storing *s, const char *path, struct err *e)
 
 static int stage_all(struct storing *s, struct err *e)
 {
-    s->files = mem_zero(s->list.n + 1, sizeof *s->files);
+    s->files = arena_zero(s->arena, s->list.n + 1, sizeof *s->files);
     for (size_t i = 0; i < s->list.n; i++)
         if (stage_one(s, s->list.paths[i], e) < 0)
             return -1;
@@ -392,10 +384,8 @@ static int store_as(struct storing *s, const char *name, char **ref_out, struct 
 {
     struct err ignored = {0};
 
-    free(s->prefix);
-    free(s->set);
-    s->prefix = mem_printf("/code/%s/", name);
-    s->set = mem_printf("code-%s", name);
+    s->prefix = arena_printf(s->arena, "/code/%s/", name);
+    s->set = arena_printf(s->arena, "code-%s", name);
     if (put(s, NULL, e) < 0 || note_versions(s, e) < 0 || put_modes(s, e) < 0)
         return -1;
     *ref_out = latest(s, true, &ignored);
@@ -443,7 +433,7 @@ static int find_root(struct storing *s,
     if (!real || stat(real, &st) < 0)
         return file_error(e, "read", shown);
     *name_out = fit_name(real, strlen(real));
-    s->root = TAKE(real);
+    s->root = arena_dup(s->arena, real);
     if (S_ISDIR(st.st_mode))
         return 0;
     size_t stem = archive_stem(s->root, &zip);
@@ -453,10 +443,9 @@ static int find_root(struct storing *s,
                        shown);
     free(*name_out);
     *name_out = fit_name(s->root, stem);
-    AUTO_MEM char *archive = TAKE(s->root);
-    s->root = mem_printf("%s/unpacked", staging->path);
+    s->root = arena_printf(s->arena, "%s/unpacked", staging->path);
     s->archive = true;
-    return unpack(archive, zip, s->root, e);
+    return unpack(real, zip, s->root, e);
 }
 
 static int store_staged(struct lake *l,
@@ -465,12 +454,15 @@ static int store_staged(struct lake *l,
                         struct code *out,
                         struct err *e)
 {
-    AUTO_CLEAR(storing) struct storing s = {.l = l, .given = directory};
+    AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
+    struct storing s = {.l = l,
+                        .arena = arena,
+                        .given = directory,
+                        .stage = arena_printf(arena, "%s/code", staging->path)};
     AUTO_MEM char *name = NULL;
 
-    s.stage = mem_printf("%s/code", staging->path);
     if (find_root(&s, directory, staging, &name, e) < 0 ||
-        listing_read(s.root, staging->path, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
+        listing_read(s.root, staging->path, arena, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
         store(&s, name, &out->ref, e) < 0)
         return -1;
     /* What was unpacked below the home is of no repository that may be around the home. */

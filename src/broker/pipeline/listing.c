@@ -1,5 +1,6 @@
 #include "broker/pipeline/listing.h"
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,21 +24,14 @@
 struct reading {
     const char *directory; /* where we began */
     const char *empty;     /* a repository without anything in it */
+    struct arena *arena;
     struct listing *list;
 };
 
-void listing_clear(struct listing *t)
+static void add_path(struct arena *a, struct listing *t, const char *path)
 {
-    for (size_t i = 0; i < t->n; i++)
-        free(t->paths[i]);
-    free(t->paths);
-    *t = (struct listing){0};
-}
-
-static void add_path(struct listing *t, char *path)
-{
-    t->paths = mem_room(t->paths, t->n, &t->cap, sizeof *t->paths);
-    t->paths[t->n++] = path;
+    t->paths = arena_room(a, t->paths, t->n, &t->cap, sizeof *t->paths);
+    t->paths[t->n++] = arena_dup(a, path);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -145,24 +139,28 @@ static int ask_status(const char *directory, struct listing *list, struct err *e
 }
 
 /* Names into a list of their own, without the '/' that ends those of repositories within. */
-static void take_names(const struct buf *names, struct listing *out)
+static void take_names(struct arena *a, struct buf *names, struct listing *out)
 {
-    for (const char *at = buf_str(names), *end = at + names->len; at < end;) {
+    if (!names->len)
+        return;
+    for (char *at = names->data, *end = at + names->len; at < end;) {
         size_t n = strlen(at);
-        char *name = mem_dup(at);
-        if (n && name[n - 1] == '/')
-            name[n - 1] = 0;
-        add_path(out, name);
+        if (n && at[n - 1] == '/')
+            at[n - 1] = 0;
+        add_path(a, out, at);
         at += n + 1;
     }
-    if (out->n)
-        qsort(out->paths, out->n, sizeof *out->paths, by_bytes);
+    qsort(out->paths, out->n, sizeof *out->paths, by_bytes);
 }
 
 /* The files that git would show with these rules. empty NULL: those of the repository too that
  * directory is in. */
-static int ask_names(
-    const char *directory, const char *empty, const char *rules, struct listing *out, struct err *e)
+static int ask_names(const struct reading *r,
+                     const char *directory,
+                     const char *empty,
+                     const char *rules,
+                     struct listing *out,
+                     struct err *e)
 {
     AUTO_MEM char *git_dir = mem_printf("--git-dir=%s", empty ? empty : "");
     AUTO_MEM char *work_tree = mem_printf("--work-tree=%s", directory);
@@ -179,7 +177,7 @@ static int ask_names(
         return too_many(directory, e);
     if (!good)
         return err_set(e, ERR_IO, "%s: git ls-files: %s", directory, complaint);
-    take_names(&names, out);
+    take_names(r->arena, &names, out);
     return 0;
 }
 
@@ -198,7 +196,7 @@ static int take_path(struct reading *r, const char *path, unsigned depth, struct
                    ? read_directory(r, path, depth + 1, e)
                    : err_set(e, ERR_USAGE, "%s: repositories within repositories, too deep", path);
     if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
-        add_path(r->list, mem_dup(path));
+        add_path(r->arena, r->list, path);
     return 0;
 }
 
@@ -226,21 +224,19 @@ static int take_common(struct reading *r,
 static int read_directory(struct reading *r, const char *below, unsigned depth, struct err *e)
 {
     AUTO_MEM char *directory = mem_printf("%s%s%s", r->directory, *below ? "/" : "", below);
-    AUTO_CLEAR(listing) struct listing git = {0};
-    AUTO_CLEAR(listing) struct listing ours = {0};
-    AUTO_CLEAR(listing) struct listing status = {0};
+    struct listing git = {0}, ours = {0}, status = {0};
     int within = ask_status(directory, &status, e);
 
-    if (within < 0 || ask_names(directory, within ? NULL : r->empty, ".gitignore", &git, e) < 0)
+    if (within < 0 || ask_names(r, directory, within ? NULL : r->empty, ".gitignore", &git, e) < 0)
         return -1;
     /* A directory that the repository around it ignores is none of its business. */
     if (within && !git.n) {
         within = 0;
-        if (ask_names(directory, r->empty, ".gitignore", &git, e) < 0)
+        if (ask_names(r, directory, r->empty, ".gitignore", &git, e) < 0)
             return -1;
     }
     /* Files of the repository, too, may be too large to send: our rules count for all. */
-    if (ask_names(directory, r->empty, ".tradewindignore", &ours, e) < 0)
+    if (ask_names(r, directory, r->empty, ".tradewindignore", &ours, e) < 0)
         return -1;
     if (within && !*below)
         memcpy(r->list->commit, status.commit, sizeof status.commit);
@@ -264,16 +260,16 @@ static int make_empty(const char *path, struct err *e)
 
 /* ---- without git ---- */
 
-static int walk(const char *directory, struct listing *out, struct err *e)
+static int walk(const struct reading *r, struct err *e)
 {
-    AUTO_MEM char *root = mem_dup(directory);
+    AUTO_MEM char *root = mem_dup(r->directory);
     char *const roots[] = {root, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    size_t skip = strlen(directory) + 1, bytes = 0;
+    size_t skip = strlen(root) + 1, bytes = 0;
     int result = 0;
 
     if (!tree)
-        return file_error(e, "read", directory);
+        return file_error(e, "read", root);
     for (FTSENT *f; result == 0 && (f = fts_read(tree));) {
         if (f->fts_info == FTS_D && strcmp(f->fts_name, ".git") == 0)
             fts_set(tree, f, FTS_SKIP);
@@ -283,32 +279,32 @@ static int walk(const char *directory, struct listing *out, struct err *e)
         } else if ((f->fts_info == FTS_F || f->fts_info == FTS_SL || f->fts_info == FTS_SLNONE) &&
                    strcmp(f->fts_name, ".git") != 0) {
             bytes += strlen(f->fts_path);
-            add_path(out, mem_dup(f->fts_path + skip));
-            result = bytes > NAMES_MAX ? too_many(directory, e) : 0;
+            add_path(r->arena, r->list, f->fts_path + skip);
+            result = bytes > NAMES_MAX ? too_many(root, e) : 0;
         }
     }
     fts_close(tree);
     return result;
 }
 
-int listing_read(const char *directory, const char *scratch, struct listing *out, struct err *e)
+int listing_read(const char *directory,
+                 const char *scratch,
+                 struct arena *arena,
+                 struct listing *out,
+                 struct err *e)
 {
     AUTO_MEM char *empty = mem_printf("%s/git", scratch);
-    struct reading r = {directory, empty, out};
-    int result;
+    struct reading r = {directory, empty, arena, out};
 
     *out = (struct listing){0};
-    if (git_is_there()) {
-        result = make_empty(empty, e) < 0 ? -1 : read_directory(&r, "", 0, e);
-    } else {
+    if (!git_is_there()) {
         log_warn("code",
                  "git is not installed: .gitignore and .tradewindignore are not read, and "
                  "all of %s is taken",
                  directory);
-        result = walk(directory, out, e);
-    }
-    if (result < 0) {
-        listing_clear(out);
+        if (walk(&r, e) < 0)
+            return -1;
+    } else if (make_empty(empty, e) < 0 || read_directory(&r, "", 0, e) < 0) {
         return -1;
     }
     if (out->n)

@@ -159,7 +159,7 @@ static int64_t told(int64_t run, int64_t job, const struct machine *hosts, size_
     struct err e = {0};
 
     must(open_bills_read(home, now_ms, &open, &e), &e);
-    must(cap_run_spent(config, lake, run, now_ms, &by_run, &e), &e);
+    must(cap_run_spent(config, NULL, lake, run, now_ms, &by_run, &e), &e);
     for (size_t i = 0; i < n_hosts; i++)
         by_hosts += machine_cost_microusd(&hosts[i], now_ms);
     int64_t by_job = bill_microusd(config, &open, &now, now_ms);

@@ -1,5 +1,5 @@
 /* What goes and what stays, and at which price: every figure below was worked out by hand. */
-#include "broker/pipeline/economics.h"
+#include "broker/pipeline/lineage.h"
 #include "tap.h"
 
 #include <stdlib.h>
