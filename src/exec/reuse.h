@@ -1,5 +1,5 @@
 /* reuse: the large files of a directory that is to be sent, by content, so that those a machine has
- * already need not travel (exec/agent/cache.h). */
+ * already need not travel (exec/agent/jobfiles.c). */
 #ifndef EXEC_REUSE_H
 #define EXEC_REUSE_H
 

@@ -2,9 +2,9 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "fed/internal.h"
 #include "fed/kernels.h"
 #include "fed/packing.h"
-#include "fed/pieces.h"
 
 #include <assert.h>
 #include <float.h>

@@ -1,9 +1,11 @@
-#include "fed/claim.h"
-
+/* The lease of the invocation that averages a round. An object that one invocation alone
+ * writes, under a condition, and holds for a lease, which its holder renews while it works. Ages
+ * are those of the store's own clock: the clocks of functions need not agree. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "fed/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

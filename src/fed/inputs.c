@@ -1,6 +1,9 @@
-#include "fed/inputs.h"
-
+/* Objects in a store as sources for an average. Each is fetched by one request, from its
+ * beginning to its end, while it is averaged; of each only a window is in memory. When tensors lie
+ * in another order than in the first input, what is not in the window costs a request of its own.
+ */
 #include "base/mem.h"
+#include "fed/internal.h"
 
 #include <errno.h>
 #include <pthread.h>

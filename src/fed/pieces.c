@@ -1,7 +1,9 @@
-#include "fed/pieces.h"
-
+/* The content of matching files, cut into pieces that are averaged one by one. Neighbours
+ * of one type that are neighbours in every file are cut together, so that many small tensors cost
+ * no more than a large one. */
 #include "base/arena.h"
 #include "base/mem.h"
+#include "fed/internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

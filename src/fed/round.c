@@ -5,8 +5,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "fed/average.h"
-#include "fed/claim.h"
-#include "fed/inputs.h"
+#include "fed/internal.h"
 #include "fed/packing.h"
 
 #include <errno.h>

@@ -4,14 +4,42 @@
 #define BROKER_DAEMON_ATTEMPT_H
 
 #include "base/auto.h"
+#include "base/err.h"
 #include "broker/core/details.h"
 #include "broker/core/job_life.h"
-#include "broker/daemon/workers.h"
 #include "broker/learn/logscan.h"
 #include "broker/machine/machines.h"
 #include "exec/exec.h"
 #include "exec/statefile.h"
+#include "lake/core/lake.h"
 #include "lake/job/job.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- workers.c ---- */
+
+/* The beginning of a caller's struct. The pool owns it until workers_done returns it. */
+struct task {
+    void (*work)(struct task *t, struct lake *l);
+    struct task *next; /* for the pool */
+};
+
+struct workers;
+/* open: opens a lake for a thread, at its first task. After a failure the log says why, the task
+ * gets l = NULL, and the next task tries again. */
+struct workers *workers_new(unsigned threads, struct lake *(*open)(struct err *e), struct err *e);
+/* Waits for running tasks; drops tasks that no thread has begun. */
+void workers_free(struct workers *w);
+AUTO_DEFINE(workers)
+
+void workers_do(struct workers *w, struct task *t);
+/* Readable when a task is done. */
+int workers_fd(const struct workers *w);
+/* A task that is done, or NULL. */
+struct task *workers_done(struct workers *w);
+
+/* ---- attempt.c and its parts ---- */
 
 struct arena;
 
@@ -149,5 +177,31 @@ struct attempt_env {
 };
 int attempt_env_fill(const struct attempt *j, struct attempt_env *v, struct err *e);
 void attempt_env_clear(struct attempt_env *v);
+
+/* ---- node_env.c ---- */
+
+/* Ports for gangs: below the ephemeral ports of Linux. */
+#define NODE_PORT_MIN 20000
+#define NODE_PORT_MAX 31999
+
+/* One node of a gang. */
+struct node_place {
+    unsigned rank, nodes;
+    unsigned servers; /* the first nodes, parameter servers; the others are workers; 0 = none */
+    bool elastic;     /* the others continue when a worker ends */
+    bool shared;      /* all on one machine: each listens on a port of its own */
+    unsigned port;    /* of rank 0; where shared, rank n has port + n */
+    const char *const *hosts; /* by rank, as addresses or names */
+};
+
+/* The port of a gang; as far as there are enough, each home and gang has another one. */
+unsigned node_port(const char *home, int64_t first_job, unsigned nodes);
+
+/* Calls set for each of MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+ * NODE_RANK, TF_CONFIG, and TRADEWIND_RANK, _NODES, _ROLE, _SERVER, _WORKER, _WORKERS, _ELASTIC;
+ * beside a server also of ROLE. */
+void node_env(const struct node_place *p,
+              void (*set)(void *context, const char *key, const char *value),
+              void *context);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "broker/core/secrets.h"
 #include "broker/daemon/attempt.h"
-#include "broker/daemon/node_env.h"
 #include "exec/jobfile.h"
 
 #include <inttypes.h>

@@ -16,7 +16,6 @@
 #include "broker/daemon/broker.h"
 #include "broker/daemon/control_socket.h"
 #include "broker/daemon/queue.h"
-#include "broker/daemon/workers.h"
 
 /* A change of a job that is to be recorded. */
 struct step {

@@ -1,9 +1,10 @@
-#include "broker/daemon/node_env.h"
-
+/* The environment variables by which the programs of a gang find each other: those of
+ * torch, TensorFlow, SkyPilot and Tradewind. Pure. */
 #include "base/auto.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "broker/daemon/attempt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-#include "broker/daemon/workers.h"
-
+/* A pool of threads for tasks that take long (fetching input, storing output, talking to
+ * hosts), beside the broker's loop. Each thread has a lake of its own. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "broker/daemon/attempt.h"
 
 #include <errno.h>
 #include <pthread.h>

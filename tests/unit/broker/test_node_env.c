@@ -1,4 +1,4 @@
-#include "broker/daemon/node_env.h"
+#include "broker/daemon/attempt.h"
 
 #include "base/mem.h"
 #include "tap.h"

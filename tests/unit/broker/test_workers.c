@@ -1,4 +1,4 @@
-#include "broker/daemon/workers.h"
+#include "broker/daemon/attempt.h"
 
 #include "base/mem.h"
 #include "base/time.h"

@@ -1,6 +1,6 @@
 /* Objects as sources of an average: each is one request, however many there are, however large and
  * by however many threads; and what lies in another order is right all the same. */
-#include "fed/inputs.h"
+#include "fed/internal.h"
 
 #include "base/file.h"
 #include "base/mem.h"
