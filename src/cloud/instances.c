@@ -6,7 +6,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cloud/sumfile.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "cloud/driver.h"
-#include "cloud/sumfile.h"
+#include "cloud/instances.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,9 @@
-#include "cloud/sumfile.h"
-
+/* Small JSON files with a checksum: one line of JSON and one of its checksum. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cloud/instances.h"
 
 #include <errno.h>
 #include <fcntl.h>

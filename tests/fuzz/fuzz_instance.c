@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cloud/instances.h"
-#include "cloud/sumfile.h"
 
 #include <assert.h>
 #include <inttypes.h>

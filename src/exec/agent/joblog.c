@@ -1,8 +1,11 @@
-#include "exec/agent/joblog.h"
-
+/* The file `log` of a job, which only ever grows, so that it can be followed by offset, and
+ * never past its maximum. The first half is written as it comes. What follows goes round in
+ * `log.tail`, half as large; at the end its last bytes are appended, after a line that says how
+ * many are missing in between. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "exec/agent/jobrecord.h"
 #include "exec/jobfile.h"
 
 #include <errno.h>

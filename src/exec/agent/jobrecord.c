@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "exec/agent/joblog.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

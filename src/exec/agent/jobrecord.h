@@ -9,6 +9,9 @@
 #include "exec/agent/jobdir.h"
 #include "exec/agent/limits.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* What every process of the job has in its environment, unless it took it out; the caller frees it.
@@ -19,5 +22,30 @@ int jobrecord_write(const struct jobdir *d, const struct limits *planned, pid_t 
 /* For who holds the lock: ends what a killed agent left running, and its groups, and completes the
  * log. Repeatable; nothing to do is fine. ERR_IO when something did not end. */
 int jobrecord_recover(const struct jobdir *d, struct err *e);
+
+/* ---- joblog.c ---- */
+
+struct joblog {
+    char *tail_path;
+    int fd, tail_fd; /* -1: not open */
+    uint64_t size;   /* of log */
+    uint64_t half;
+    uint64_t tail_total; /* bytes that came since the first half was full */
+    uint64_t unsynced;
+    double synced_s;
+};
+
+/* max = 0: JOBFILE_LOG_MAX. */
+int joblog_open(struct joblog *l, const char *dir, uint64_t max, struct err *e);
+/* In the file when this returns. -1 with errno when it cannot be kept. */
+int joblog_add(struct joblog *l, const char *bytes, size_t n);
+/* To the disk, when the last time is a while or many bytes ago. */
+void joblog_sync_at_times(struct joblog *l, double now_s);
+/* The tail is appended and everything is on disk. -1 with errno. */
+int joblog_finish(struct joblog *l);
+void joblog_close(struct joblog *l);
+
+/* Does what joblog_finish does for a log whose writer was killed. */
+void joblog_recover(const char *dir);
 
 #endif

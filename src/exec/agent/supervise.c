@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "exec/agent/joblog.h"
 #include "exec/agent/jobrecord.h"
 #include "exec/agent/limits.h"
 #include "exec/agent/processes.h"

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cloud/sumfile.h"
 #include "tap.h"
 #include "world.h"
 
