@@ -66,10 +66,8 @@ struct lake_spare {
     uint64_t only_bytes; /* of content that is there and that nothing else holds: sets made from it
                           * by hand do not count, they come back with it */
 };
+typedef int lake_visit_spare(void *context, const struct lake_spare *spare, struct err *e);
 /* In order of age. For the project's admin. */
-int lake_spare_list(struct lake *l,
-                    int (*visit)(void *context, const struct lake_spare *spare, struct err *e),
-                    void *context,
-                    struct err *e);
+int lake_spare_list(struct lake *l, lake_visit_spare *visit, void *context, struct err *e);
 
 #endif

@@ -27,15 +27,6 @@ int need_pinned(struct lake *l, struct need *n, struct err *e)
                          e);
 }
 
-static int hold_latest(struct lake *l, struct need *n, struct err *e)
-{
-    return bits_add_rows(
-        &n->versions,
-        db_query(l->db, e, "SELECT latest_version FROM file WHERE project = $1 AND removed = 0",
-                 DB_INT(l->project)),
-        e);
-}
-
 static int contents_of_versions(struct lake *l, struct need *n, struct err *e)
 {
     AUTO_RESET struct db_query *q =
@@ -63,11 +54,15 @@ static int contents_of_sessions(struct lake *l, struct need *n, struct err *e)
 int need_find(
     struct lake *l, bool keep_latest, const struct bits *except, struct need *out, struct err *e)
 {
+    static const char latest[] = "SELECT latest_version FROM file WHERE project = $1"
+                                 " AND removed = 0";
+
     *out = (struct need){0};
     /* A list that cannot be read may need anything: nothing is known to be free then. */
     if (entries_each_held(l, except, hold, NULL, out, e) < 0 || need_pinned(l, out, e) < 0 ||
-        (keep_latest && hold_latest(l, out, e) < 0) || contents_of_versions(l, out, e) < 0 ||
-        contents_of_sessions(l, out, e) < 0) {
+        (keep_latest &&
+         bits_add_rows(&out->versions, db_query(l->db, e, latest, DB_INT(l->project)), e) < 0) ||
+        contents_of_versions(l, out, e) < 0 || contents_of_sessions(l, out, e) < 0) {
         need_clear(out);
         return -1;
     }

@@ -213,10 +213,7 @@ static int weigh(struct lake *l, struct spares *s, struct err *e)
     return hold_all(&h, s, e) < 0 ? -1 : add_bytes(l, &h, &need, s, e);
 }
 
-int lake_spare_list(struct lake *l,
-                    int (*visit)(void *context, const struct lake_spare *spare, struct err *e),
-                    void *context,
-                    struct err *e)
+int lake_spare_list(struct lake *l, lake_visit_spare *visit, void *context, struct err *e)
 {
     AUTO_CLEAR(spares) struct spares s = {0};
 

@@ -209,12 +209,6 @@ static int change_all(
     return 0;
 }
 
-static int change(
-    struct lake *l, const struct change *c, const char *const *refs, size_t n, struct err *e)
-{
-    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, change_all(l, c, refs, n, e), e);
-}
-
 int lake_chmod(struct lake *l, const char *mode, const char *const *refs, size_t n, struct err *e)
 {
     struct change c = {.mode = mode};
@@ -222,7 +216,7 @@ int lake_chmod(struct lake *l, const char *mode, const char *const *refs, size_t
 
     if (change_mode(mode, 0, &ignored, e) < 0)
         return -1;
-    return change(l, &c, refs, n, e);
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, change_all(l, &c, refs, n, e), e);
 }
 
 int lake_chown(struct lake *l, const char *owner, const char *const *refs, size_t n, struct err *e)
@@ -240,5 +234,5 @@ int lake_chown(struct lake *l, const char *owner, const char *const *refs, size_
     if ((c.owner && path_user_check("a user", c.owner, e) < 0) ||
         (c.team && *c.team && path_user_check("a group", c.team, e) < 0))
         return -1;
-    return change(l, &c, refs, n, e);
+    return db_begin(l->db, e) < 0 ? -1 : db_end(l->db, change_all(l, &c, refs, n, e), e);
 }

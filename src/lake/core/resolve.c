@@ -180,45 +180,48 @@ static int try_directory(struct resolve *r, const char *path, struct err *e)
 
 /* ---- sets ---- */
 
-/* The nearest of the names that sql tells, with owner, team and mode of what they belong to: names
- * that the caller may not read are not told. *out is NULL when none is close; the caller frees it.
- */
-static int name_sql(
-    struct lake *l, const char *sql, int64_t key, const char *name, char **out, struct err *e)
+/* r->why becomes `what`, with the nearest to name, behind `before`, of the names that sql tells
+ * with owner, team and mode of what they belong to: names that the caller may not read are not
+ * told. */
+static int no_name(struct resolve *r,
+                   const char *sql,
+                   int64_t key,
+                   const char *name,
+                   const char *what,
+                   const char *before,
+                   struct err *e)
 {
     AUTO_CLEAR(lake_names) struct lake_names names = {0};
-    AUTO_RESET struct db_query *q = db_query(l->db, e, sql, DB_INT(key));
+    AUTO_RESET struct db_query *q = db_query(r->l->db, e, sql, DB_INT(key));
     int more;
 
     while ((more = db_step(q, e)) == 1)
-        if (lake_row_may(l, q, 1, LAKE_READ))
+        if (lake_row_may(r->l, q, 1, LAKE_READ))
             lake_names_add(&names, db_text(q, 0));
     const char *close = nearest(name, (const char *const *)names.items, names.n);
-    *out = close ? mem_dup(close) : NULL;
+    if (close)
+        err_set(&r->why, ERR_NOTFOUND, "%s: did you mean %s%s?", what, before, close);
+    else
+        err_set(&r->why, ERR_NOTFOUND, "%s", what);
     return more;
 }
 
 static int no_set(struct resolve *r, const char *name, struct err *e)
 {
-    AUTO_MEM char *close = NULL;
+    AUTO_MEM char *what = mem_printf("there is no set @%s", name);
 
-    if (name_sql(r->l,
-                 "SELECT name, owner, team, mode FROM fileset WHERE project = $1"
-                 " ORDER BY name LIMIT 256",
-                 r->l->project, name, &close, e) < 0)
-        return -1;
-    if (close)
-        err_set(&r->why, ERR_NOTFOUND, "there is no set @%s: did you mean @%s?", name, close);
-    else
-        err_set(&r->why, ERR_NOTFOUND, "there is no set @%s", name);
-    return 0;
+    return no_name(r,
+                   "SELECT name, owner, team, mode FROM fileset WHERE project = $1"
+                   " ORDER BY name LIMIT 256",
+                   r->l->project, name, what, "@", e);
 }
 
 /* 1 and the number that alias stands for, or 0 with r->why. */
 static int find_alias(
     struct resolve *r, const char *name, const char *alias, int64_t *number_out, struct err *e)
 {
-    AUTO_MEM char *close = NULL;
+    AUTO_MEM char *what = mem_printf("no version of @%s is named %s", name, alias);
+    AUTO_MEM char *before = mem_printf("@%s:", name);
 
     *number_out = 0;
     int found = db_get_int(r->l->db, e, number_out,
@@ -226,17 +229,10 @@ static int find_alias(
                            DB_INT(r->set.id), DB_TEXT(alias));
     if (found != 0)
         return found;
-    if (name_sql(r->l,
-                 "SELECT a.name, s.owner, s.team, s.mode FROM set_alias a JOIN fileset s"
-                 " ON s.id = a.fileset WHERE a.fileset = $1 ORDER BY a.name LIMIT 256",
-                 r->set.id, alias, &close, e) < 0)
-        return -1;
-    if (close)
-        err_set(&r->why, ERR_NOTFOUND, "no version of @%s is named %s: did you mean @%s:%s?", name,
-                alias, name, close);
-    else
-        err_set(&r->why, ERR_NOTFOUND, "no version of @%s is named %s", name, alias);
-    return 0;
+    return no_name(r,
+                   "SELECT a.name, s.owner, s.team, s.mode FROM set_alias a JOIN fileset s"
+                   " ON s.id = a.fileset WHERE a.fileset = $1 ORDER BY a.name LIMIT 256",
+                   r->set.id, alias, what, before, e);
 }
 
 /* 1 and the id of that version of the set, or 0 with r->why. */

@@ -112,13 +112,11 @@ struct lake_job_transition {
     int64_t at_ms;
     const char *reason;
 };
-int lake_job_transitions(struct lake *l,
-                         int64_t id,
-                         int (*visit)(void *context,
-                                      const struct lake_job_transition *t,
-                                      struct err *e),
-                         void *context,
-                         struct err *e);
+typedef int lake_visit_transition(void *context,
+                                  const struct lake_job_transition *t,
+                                  struct err *e);
+int lake_job_transitions(
+    struct lake *l, int64_t id, lake_visit_transition *visit, void *context, struct err *e);
 
 /* One step of one job; what is NULL or not set stays as it is. */
 struct lake_job_change {

@@ -135,16 +135,11 @@ int lake_job_metrics(struct lake *l,
     if (lake_job_row_get(l, id, &row, e) < 0)
         return -1;
     AUTO_RESET struct db_query *q =
-        name ? db_query(l->db, e,
-                        "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
-                        " WHERE s.job = $1 AND s.name = $2 AND m.job = $1 AND m.series = s.series"
-                        " ORDER BY m.step",
-                        DB_INT(id), DB_TEXT(name))
-             : db_query(l->db, e,
-                        "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
-                        " WHERE s.job = $1 AND m.job = $1 AND m.series = s.series"
-                        " ORDER BY s.name, m.step",
-                        DB_INT(id));
+        db_query(l->db, e,
+                 "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
+                 " WHERE s.job = $1 AND ($2 IS NULL OR s.name = $2) AND m.job = $1"
+                 " AND m.series = s.series ORDER BY s.name, m.step",
+                 DB_INT(id), DB_TEXT(name));
     while ((more = db_step(q, e)) == 1) {
         const struct lake_job_metric m = {db_text(q, 0), db_real(q, 1),
                                           db_is_null(q, 2) ? (double)NAN : db_real(q, 2)};

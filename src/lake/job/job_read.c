@@ -277,13 +277,8 @@ int lake_job_list(struct lake *l,
     return more;
 }
 
-int lake_job_transitions(struct lake *l,
-                         int64_t id,
-                         int (*visit)(void *context,
-                                      const struct lake_job_transition *t,
-                                      struct err *e),
-                         void *context,
-                         struct err *e)
+int lake_job_transitions(
+    struct lake *l, int64_t id, lake_visit_transition *visit, void *context, struct err *e)
 {
     struct job_row row;
     int more;

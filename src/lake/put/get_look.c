@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Files of the right length are read and compared, a group at a time. */
@@ -75,12 +76,12 @@ static int look_at(struct look *look, size_t i, struct err *e)
 {
     struct get *g = look->g;
     struct stat st;
-    const char *name;
+    const char *name = strrchr(get_path(g, i), '/') + 1;
     int dir;
 
     if ((look->n == GET_GROUP_FILES || tree_full(&g->tree)) && end_group(look, e) < 0)
         return -1;
-    if (tree_dir(&g->tree, get_path(g, i), false, &dir, &name, e) < 0)
+    if (tree_dir(&g->tree, get_path(g, i), false, &dir, e) < 0)
         return -1;
     if (dir < 0)
         return 0;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Small files that are read from the store together. */
@@ -257,7 +258,7 @@ static int take_member(struct group *group, size_t i, struct member *m, struct e
 {
     struct get *g = group->g;
 
-    *m = (struct member){.entry = i};
+    *m = (struct member){.entry = i, .name = strrchr(get_path(g, i), '/') + 1};
     if (get_object(g->l, g->entries[i].version, &m->object, &m->executable, e) < 0)
         return -1;
     if (!m->object.present)
@@ -278,7 +279,7 @@ static int add_file(struct group *group, size_t i, struct err *e)
          group->bytes + m.object.content.place.size > GET_GROUP_BYTES) &&
         write_group(group, e) < 0)
         return -1;
-    if (tree_dir(&g->tree, get_path(g, i), true, &m.dir, &m.name, e) < 0)
+    if (tree_dir(&g->tree, get_path(g, i), true, &m.dir, e) < 0)
         return -1;
     if (m.object.content.place.size > STORE_SMALL_MAX)
         return write_large(g, &m, e);

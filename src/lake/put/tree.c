@@ -116,16 +116,10 @@ static int walk(const struct tree *t, const char *path, size_t len, bool create,
     return at;
 }
 
-int tree_dir(struct tree *t,
-             const char *path,
-             bool create,
-             int *fd_out,
-             const char **name_out,
-             struct err *e)
+int tree_dir(struct tree *t, const char *path, bool create, int *fd_out, struct err *e)
 {
     size_t len = (size_t)(strrchr(path, '/') - path) + 1;
 
-    *name_out = path + len;
     for (size_t i = t->n_dirs; i-- > 0;) {
         const struct tree_dir *d = &t->dirs[i];
         if (strncmp(d->path, path, len) == 0 && d->path[len] == 0) {

@@ -32,13 +32,8 @@ bool tree_full(const struct tree *t);
 
 /* The directory that the lake's file `path` lies in; *fd_out is -1 when it is missing and create is
  * false. Borrowed until tree_forget; call that when tree_full says so. ERR_USAGE when something in
- * the way is a link or a file. *name_out: the last part of path. */
-int tree_dir(struct tree *t,
-             const char *path,
-             bool create,
-             int *fd_out,
-             const char **name_out,
-             struct err *e);
+ * the way is a link or a file. */
+int tree_dir(struct tree *t, const char *path, bool create, int *fd_out, struct err *e);
 
 /* A file that gets its name when it is complete: where the file system can, it has none before, so
  * that a kill leaves nothing behind. */

@@ -6,24 +6,21 @@
 
 #include <string.h>
 
-static int may_write(struct lake *l, int64_t set, struct err *e)
+static int find_writable(struct lake *l, const char *name, struct item_row *out, struct err *e)
 {
-    AUTO_RESET struct db_query *q = db_query(
-        l->db, e, "SELECT owner, team, mode, name FROM fileset WHERE id = $1 AND project = $2",
-        DB_INT(set), DB_INT(l->project));
-    int got = db_step(q, e);
+    AUTO_MEM char *shown = mem_printf("@%s", name);
+    int found = fileset_find(l, name, out, e);
 
-    if (got == 0)
-        return err_set(e, ERR_NOTFOUND, "the set is not in project %s", l->project_name);
-    if (got < 0)
-        return -1;
-    AUTO_MEM char *shown = mem_printf("@%s", db_text(q, 3));
-    return lake_row_ask(l, q, 0, shown, LAKE_WRITE, e);
+    if (found == 0)
+        return err_set(e, ERR_NOTFOUND, "%s: no such set", shown);
+    return found < 0 ? -1 : item_ask(l, out, shown, LAKE_WRITE, e);
 }
 
 static int write_alias(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
 {
-    if (may_write(l, ref->set, e) < 0)
+    struct item_row set;
+
+    if (find_writable(l, ref->set_name, &set, e) < 0)
         return -1;
     return db_run(l->db, e,
                   "INSERT INTO set_alias (fileset, name, number)"
@@ -46,14 +43,9 @@ int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias
 static int delete_alias(struct lake *l, const char *name, const char *alias, struct err *e)
 {
     struct item_row set;
-    AUTO_MEM char *shown = mem_printf("@%s", name);
-    int found = fileset_find(l, name, &set, e);
 
-    if (found == 0)
-        return err_set(e, ERR_NOTFOUND, "@%s: no such set", name);
-    if (found < 0 || item_ask(l, &set, shown, LAKE_WRITE, e) < 0)
-        return -1;
-    if (db_run(l->db, e, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", DB_INT(set.id),
+    if (find_writable(l, name, &set, e) < 0 ||
+        db_run(l->db, e, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", DB_INT(set.id),
                DB_TEXT(alias)) < 0)
         return -1;
     if (db_changes(l->db) == 0)
