@@ -8,6 +8,7 @@
 #include "spec/config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
@@ -364,32 +365,55 @@ static const struct field started_fields[] = {
 static const struct record started_record =
     RECORD("cluster_started", struct app_cluster_started, started_fields);
 
+static void release_prepared(void *prepared)
+{
+    app_cluster_prepared_clear(prepared);
+    free(prepared);
+}
+
+static int answer_planned(const struct app_cluster_prepared *p, struct answer *out, struct err *e)
+{
+    const struct app_run_where where = app_run_location_where(&p->location);
+    const struct app_cluster_started planned = {.event = "planned",
+                                                .run = FIELD_NONE,
+                                                .name = p->cluster.spec->name,
+                                                .server_type = p->server_type,
+                                                .worker_type = p->worker_type,
+                                                .workers = p->workers,
+                                                .cpus = p->room.cpus,
+                                                .memory_gb = (double)p->room.memory_mb / 1024,
+                                                .is_elastic = p->request.elastic,
+                                                .location = &where};
+
+    return answer_head(out, &planned, e);
+}
+
 static int run_start(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct app_cluster_run_request *q = request;
-    AUTO_CLEAR(app_cluster_prepared) struct app_cluster_prepared p = {0};
+    struct app_cluster_prepared *p = answer_take(out, app, q);
     struct app_cluster_started started;
+    int result = 0;
 
-    record_set_none(&started_record, &started);
-    if (app_cluster_prepare(app, q, out, &p, e) < 0)
-        return -1;
-    if (!q->dry_run) {
-        started.event = "started";
-        return app_cluster_start(app, &p, out, &started.run, e) < 0 ? -1
-                                                                    : answer_head(out, &started, e);
+    if (!p) {
+        p = mem_zero(1, sizeof *p);
+        result = app_cluster_prepare(app, q, out, p, e);
+    } else {
+        p->request = *q; /* the texts of the earlier request are gone */
     }
-    const struct app_run_where where = app_run_location_where(&p.location);
-    started = (struct app_cluster_started){.event = "planned",
-                                           .run = FIELD_NONE,
-                                           .name = p.cluster.spec->name,
-                                           .server_type = p.server_type,
-                                           .worker_type = p.worker_type,
-                                           .workers = p.workers,
-                                           .cpus = p.room.cpus,
-                                           .memory_gb = (double)p.room.memory_mb / 1024,
-                                           .is_elastic = q->elastic,
-                                           .location = &where};
-    return answer_head(out, &started, e);
+    if (result == 0 && q->dry_run) {
+        result = answer_planned(p, out, e);
+    } else if (result == 0) {
+        record_set_none(&started_record, &started);
+        started.event = "started";
+        result = app_cluster_start(app, p, out, &started.run, e);
+        result = result < 0 ? -1 : answer_head(out, &started, e);
+    }
+    if (result == 0 && q->dry_run)
+        answer_leave(out, app, q, p, release_prepared);
+    else
+        release_prepared(p);
+    return result;
 }
 
 const struct operation cluster_start_operation = {

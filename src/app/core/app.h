@@ -70,8 +70,7 @@ struct runs *app_runs(struct app *app, struct err *e);
 struct machines *app_machines(struct app *app, struct err *e);
 /* The background broker of the home, started when there is none. */
 struct broker_client *app_broker(struct app *app, struct err *e);
-/* What one call leaves for the next with the same request, such as a solved plan between a dry run
- * and the start: at most one thing, which app_free frees with `release` unless it was taken. */
+/* For answer_leave and answer_take: at most one thing, which `release` frees unless it is taken. */
 void app_leave(struct app *app, const char *request, void *thing, void (*release)(void *thing));
 /* The thing left for this request, now the caller's; NULL = there is none. */
 void *app_take(struct app *app, const char *request);

@@ -1,5 +1,7 @@
 #include "app/core/operation.h"
 
+#include "base/mem.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -63,6 +65,38 @@ int answer_push(const struct answer *a,
     return 0;
 }
 
+/* The request without dry_run, which *is_dry_out has. New string. */
+static char *request_key(const struct answer *a, const void *request, bool *is_dry_out)
+{
+    AUTO_JSON json_t *object = record_encode(a->request, request);
+    AUTO_MEM char *text = NULL;
+
+    *is_dry_out = json_is_true(json_object_get(object, "dry_run"));
+    json_object_del(object, "dry_run");
+    text = json_dumps(object, JSON_COMPACT);
+    return mem_printf("%p %s", (const void *)a->request, text ? text : "");
+}
+
+void answer_leave(const struct answer *a,
+                  struct app *app,
+                  const void *request,
+                  void *thing,
+                  void (*release)(void *thing))
+{
+    bool is_dry;
+    AUTO_MEM char *key = request_key(a, request, &is_dry);
+
+    app_leave(app, key, thing, release);
+}
+
+void *answer_take(const struct answer *a, struct app *app, const void *request)
+{
+    bool is_dry;
+    AUTO_MEM char *key = request_key(a, request, &is_dry);
+
+    return is_dry ? NULL : app_take(app, key);
+}
+
 const char *answer_spell(const struct answer *a, const char *field, char out[static 64])
 {
     const struct field *f = record_field(a->request, field);
@@ -121,5 +155,8 @@ json_t *operation_describe(const struct operation *op)
                         op->answer ? record_describe(op->answer) : json_null());
     json_object_set_new(out, "items", op->item ? json_string(op->item->name) : json_null());
     json_object_set_new(out, "item_fields", op->item ? record_describe(op->item) : json_null());
+    json_object_set_new(out, "items_name",
+                        op->items_name ? json_string(op->items_name) : json_null());
+    json_object_set_new(out, "feed", json_boolean(op->is_feed));
     return out;
 }

@@ -43,6 +43,15 @@ int answer_push(const struct answer *a,
                 struct err *e);
 char *answer_text(const struct answer *a, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), malloc, warn_unused_result));
+/* A dry run leaves what it has prepared for the start with the same request, which then reads and
+ * solves nothing again. answer_take gives the thing to the caller; NULL = nothing was left, or the
+ * request is a dry run. */
+void answer_leave(const struct answer *a,
+                  struct app *app,
+                  const void *request,
+                  void *thing,
+                  void (*release)(void *thing));
+void *answer_take(const struct answer *a, struct app *app, const void *request);
 /* "max_cost" or "--max-cost": the field of the request as the caller typed it; operands as their
  * name. For errors that decoding cannot see. */
 const char *answer_spell(const struct answer *a, const char *field, char out[static 64]);

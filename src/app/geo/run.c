@@ -12,12 +12,21 @@
 
 #define ARENA_BYTES ((size_t)64 << 20)
 
-static void app_geo_run_clear(struct app_geo_run *g)
+static void app_geo_run_free(struct app_geo_run *g)
 {
+    if (!g)
+        return;
     geo_events_clear(&g->events);
     run_clear(&g->ended);
     app_geo_clear(&g->geo);
     arena_free(g->arena);
+    free(g);
+}
+AUTO_DEFINE(app_geo_run)
+
+static void release_run(void *g)
+{
+    app_geo_run_free(g);
 }
 
 /* ---- the request ---- */
@@ -78,10 +87,10 @@ static int prepare(struct app *app,
     /* Of the file alone. */
     training.connections = FIELD_NONE;
     training.train_s = training.quorum = (double)NAN;
-    g->on = q->on ? q->on : "local";
+    g->on = arena_dup(g->arena, q->on ? q->on : "local");
     snprintf(g->token, sizeof g->token, "%" PRIx64 "-%x", (uint64_t)time_epoch_ms(),
              (unsigned)getpid());
-    return app_geo_open(&g->geo, app, &training, true, answer, e) < 0 ||
+    return !g->on || app_geo_open(&g->geo, app, &training, true, answer, e) < 0 ||
                    plan(g, &training, e) < 0 || app_geo_run_layout(g, e) < 0 ||
                    app_geo_run_list(g, e) < 0
                ? -1
@@ -160,16 +169,23 @@ static int answer_log(const struct app_geo_run *g, struct answer *out, struct er
 static int run_training(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct run_request *q = request;
-    AUTO_CLEAR(app_geo_run) struct app_geo_run g = {0};
+    AUTO(app_geo_run) struct app_geo_run *g = answer_take(out, app, q);
     struct app_geo_report report;
 
-    if (prepare(app, q, out, &g, e) < 0)
-        return -1;
-    if (q->dry_run)
-        return answer_planned(&g, out, e);
-    if (start(app, &g, out, e) < 0 || app_geo_run_follow(app, &g, out, e) < 0 ||
-        (q->events && answer_log(&g, out, e) < 0) ||
-        app_geo_run_report(app, &g, out->arena, &report, e) < 0)
+    if (!g) {
+        g = mem_zero(1, sizeof *g);
+        if (prepare(app, q, out, g, e) < 0)
+            return -1;
+    }
+    if (q->dry_run) {
+        if (answer_planned(g, out, e) < 0)
+            return -1;
+        answer_leave(out, app, q, TAKE(g), release_run);
+        return 0;
+    }
+    if (start(app, g, out, e) < 0 || app_geo_run_follow(app, g, out, e) < 0 ||
+        (q->events && answer_log(g, out, e) < 0) ||
+        app_geo_run_report(app, g, out->arena, &report, e) < 0)
         return -1;
     return answer_head(out, &report, e);
 }

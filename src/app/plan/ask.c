@@ -237,6 +237,8 @@ int app_plan_ask_singles(struct app_plan *p, struct err *e)
     const char *last = "";
     double end_s = time_monotonic_s() + fmin(p->solve_limit_s, SINGLES_LIMIT_S);
 
+    p->n_singles = 0;
+
     /* Places are sorted by cloud, so each cloud of the first stage comes by once. */
     for (size_t i = 0; i < n; i++) {
         const char *cloud = cloud_of(p, places[i]);

@@ -248,6 +248,8 @@ static void set_cloud(struct simulation *r)
 
 static int check_same(const struct simulation *r, struct err *e)
 {
+    char resume[64], start[64], policy[64];
+    const char *option = answer_spell(r->answer, "resume", resume);
     bool same = r->stored.n_stages == r->run.n_stages && !strcmp(r->stored.on, "sim");
 
     for (size_t i = 0; same && i < r->run.n_stages; i++)
@@ -256,20 +258,21 @@ static int check_same(const struct simulation *r, struct err *e)
         if (strcmp(r->stored.stages[i].plan.note, r->run.stages[i].plan.note) != 0)
             return err_set(e, ERR_USAGE,
                            "the last run of %s, number %" PRId64
-                           ", had another --start or --policy: take those, or leave out --resume",
-                           r->run.name, r->stored.id);
+                           ", had another %s or %s: take those, or leave out %s",
+                           r->run.name, r->stored.id, answer_spell(r->answer, "start", start),
+                           answer_spell(r->answer, "policy", policy), option);
     if (same)
         return 0;
     return err_set(e, ERR_USAGE,
                    "the last run of %s, number %" PRId64
-                   ", was not a simulation of these stages: leave out --resume",
-                   r->run.name, r->stored.id);
+                   ", was not a simulation of these stages: leave out %s",
+                   r->run.name, r->stored.id, option);
 }
 
 static int resume(struct simulation *r, struct err *e)
 {
-    if (app_run_find_last(r->runs, r->run.name, &r->stored, e) < 0 || check_same(r, e) < 0 ||
-        runs_reopen(r->runs, r->stored.id, e) < 0)
+    if (app_run_find_last(r->runs, r->run.name, r->answer, &r->stored, e) < 0 ||
+        check_same(r, e) < 0 || runs_reopen(r->runs, r->stored.id, e) < 0)
         return -1;
     r->run.id = r->stored.id;
     r->run.created_ms = r->stored.created_ms;
@@ -554,13 +557,34 @@ static int simulate(struct app *app,
     return 0;
 }
 
-static int answer_planned(struct app *app, struct app_plan *p, struct answer *out, struct err *e)
+/* What a dry run leaves for the simulation. */
+struct prepared {
+    struct app_plan *plan;
+    char *faults;
+};
+
+static void prepared_free(struct prepared *p)
+{
+    if (!p)
+        return;
+    app_plan_free(p->plan);
+    free(p->faults);
+    free(p);
+}
+AUTO_DEFINE(prepared)
+
+static void release_prepared(void *p)
+{
+    prepared_free(p);
+}
+
+static int answer_planned(struct app_plan *p, struct answer *out, struct err *e)
 {
     struct app_simulated planned;
 
     record_set_none(&bill_record, &planned);
     planned.event = "planned";
-    planned.plan = app_run_report(app, p, out->arena, e);
+    planned.plan = app_run_report(p, out, e);
     return planned.plan ? answer_head(out, &planned, e) : -1;
 }
 
@@ -568,18 +592,25 @@ static int run_simulate(struct app *app, const void *request, struct answer *out
 {
     const struct simulate_request *q = request;
     AUTO_CLEAR(app_run_follow) struct app_run_follow follow = {0};
-    AUTO(app_plan) struct app_plan *p = NULL;
-    AUTO_MEM char *faults = NULL;
-    bool is_solved;
+    AUTO(prepared) struct prepared *p = answer_take(out, app, q);
+    bool is_solved = p != NULL;
 
-    if (check_request(q, out, e) < 0 || take_faults(q, out, &faults, e) < 0)
+    if (!p) {
+        p = mem_zero(1, sizeof *p);
+        p->plan = mem_zero(1, sizeof *p->plan);
+        if (check_request(q, out, e) < 0 || take_faults(q, out, &p->faults, e) < 0 ||
+            app_plan_open(p->plan, app, &q->plan, out, e) < 0)
+            return -1;
+    }
+    if ((q->market.start && app_run_follow_open(app, &follow, p->plan, &q->market, out, e) < 0) ||
+        (!is_solved && app_plan_ask(p->plan, false, e) < 0))
         return -1;
-    p = app_run_plan(app, &q->plan, out, &is_solved, e);
-    if (!p || (q->market.start && app_run_follow_open(app, &follow, p, &q->market, out, e) < 0) ||
-        (!is_solved && app_plan_ask(p, false, e) < 0))
+    if (!q->dry_run)
+        return simulate(app, q, p->plan, &follow, p->faults, out, e);
+    if (answer_planned(p->plan, out, e) < 0)
         return -1;
-    return q->dry_run ? answer_planned(app, TAKE(p), out, e)
-                      : simulate(app, q, p, &follow, faults, out, e);
+    answer_leave(out, app, q, TAKE(p), release_prepared);
+    return 0;
 }
 
 const struct operation run_simulate_operation = {

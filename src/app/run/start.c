@@ -2,17 +2,14 @@
 
 #include "app/job/job.h"
 #include "app/run/compose.h"
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "view/encoder.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
-#define KEY_MAX_BYTES ((size_t)64 << 20)
 
 const char *app_run_user(const struct app *app)
 {
@@ -30,34 +27,6 @@ int app_run_begin(struct app *app, struct run *run, struct err *e)
 
 /* ---- planning ---- */
 
-/* clang-format off */
-static const struct field plan_fields[] = {
-    PLAN_PIPELINE_FIELDS(struct plan_request, ),
-    PLAN_GOAL_FIELDS(struct plan_request, ),
-    PLAN_WORLD_FIELDS(struct plan_request, ),
-};
-/* clang-format on */
-static const struct record plan_record = RECORD("run_plan", struct plan_request, plan_fields);
-
-struct app_plan *app_run_plan(struct app *app,
-                              const struct plan_request *q,
-                              const struct answer *out,
-                              bool *is_solved_out,
-                              struct err *e)
-{
-    AUTO(app_plan) struct app_plan *p = NULL;
-    AUTO_CLEAR(buf) struct buf key;
-
-    buf_init(&key, KEY_MAX_BYTES);
-    encoder_put_one(&plan_record, q, &key);
-    p = app_take(app, buf_str(&key));
-    *is_solved_out = p != NULL;
-    if (p)
-        return TAKE(p);
-    p = mem_zero(1, sizeof *p);
-    return app_plan_open(p, app, q, out, e) < 0 ? NULL : TAKE(p);
-}
-
 int app_run_check_plan(const struct app_plan *p, struct err *e)
 {
     if (p->answer.status != PLAN_INFEASIBLE)
@@ -65,30 +34,15 @@ int app_run_check_plan(const struct app_plan *p, struct err *e)
     return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
 }
 
-static void release_plan(void *plan)
-{
-    app_plan_free(plan);
-}
-
-const struct app_plan_report *app_run_report(struct app *app,
-                                             struct app_plan *p,
-                                             struct arena *a,
+const struct app_plan_report *app_run_report(struct app_plan *p,
+                                             const struct answer *out,
                                              struct err *e)
 {
-    AUTO(app_plan) struct app_plan *plan = p;
-    AUTO_CLEAR(buf) struct buf key;
-    struct app_plan_report *report = arena_alloc(a, 1, sizeof *report);
+    struct app_plan_report *report = answer_alloc(out, 1, sizeof *report, e);
 
-    buf_init(&key, KEY_MAX_BYTES);
-    if (!report) {
-        err_set(e, ERR_NOFIT, "the answer is too large");
+    if (!report || (p->answer.status != PLAN_INFEASIBLE && app_plan_ask_singles(p, e) < 0) ||
+        app_plan_report(p, out->arena, report, e) < 0)
         return NULL;
-    }
-    if ((p->answer.status != PLAN_INFEASIBLE && app_plan_ask_singles(p, e) < 0) ||
-        app_plan_report(p, a, report, e) < 0)
-        return NULL;
-    encoder_put_one(&plan_record, &p->request, &key);
-    app_leave(app, buf_str(&key), TAKE(plan), release_plan);
     return report;
 }
 
@@ -108,8 +62,8 @@ static const struct field request_fields[] = {
     PLAN_GOAL_FIELDS(struct start_request, plan.),
     PLAN_WORLD_FIELDS(struct start_request, plan.),
     {"on", FIELD(TEXT, struct start_request, on), .value = "local|sim|ssh|GROUP",
-     .help = "Where to run: locally with real work (the default), simulated in virtual time, on "
-             "all hosts of the configuration, or on those of a group."},
+     .help = "Where to run: locally with real work (the default), on all hosts of the configuration "
+             "(ssh), or on those of a group; the command line simulates with sim (run.simulate)."},
     {"max_cost_usd", FIELD(MONEY, struct start_request, max_microusd), .option = "--max-cost",
      .value = "USD", .unit = "USD", .most = MONEY_MAX_USD,
      .help = "Stop the run when it has cost more; a simulated run stops before."},
@@ -154,25 +108,31 @@ static int check_request(const struct start_request *q, const struct answer *out
 
 /* ---- starting ---- */
 
-int app_run_find_last(struct runs *runs, const char *pipeline, struct run *out, struct err *e)
+int app_run_find_last(struct runs *runs,
+                      const char *pipeline,
+                      const struct answer *answer,
+                      struct run *out,
+                      struct err *e)
 {
+    char option[64];
     int64_t id;
 
     if (runs_latest(runs, pipeline, &id, e) < 0)
         return -1;
     if (id == 0)
-        return err_set(e, ERR_NOTFOUND, "pipeline %s has not been run yet: leave out --resume",
-                       pipeline);
+        return err_set(e, ERR_NOTFOUND, "pipeline %s has not been run yet: leave out %s", pipeline,
+                       answer_spell(answer, "resume", option));
     return runs_get(runs, id, out, e);
 }
 
 /* The last run of the pipeline, which must be over. Its finished stages are found by their inputs;
  * the others may continue from a checkpoint. */
-static int find_resumed(struct app *app, const char *name, struct run *last, struct err *e)
+static int find_resumed(
+    struct app *app, const char *name, const struct answer *out, struct run *last, struct err *e)
 {
     struct runs *runs = app_runs(app, e);
 
-    if (!runs || app_run_find_last(runs, name, last, e) < 0)
+    if (!runs || app_run_find_last(runs, name, out, last, e) < 0)
         return -1;
     if (last->state == RUN_GOING)
         return err_set(e, ERR_USAGE,
@@ -196,12 +156,17 @@ static int start(struct app *app,
     struct app_run_order order = {.location = location, .secrets = q->secrets, .answer = out};
 
     if (app_run_check_plan(p, e) < 0 || app_job_check_month(app, e) < 0 ||
-        (q->resume && find_resumed(app, p->spec->name, &last, e) < 0))
+        (q->resume && find_resumed(app, p->spec->name, out, &last, e) < 0))
         return -1;
     order.resumed = last.id ? &last : NULL;
     if (app_run_compose(app, p, &order, arena, &run, e) < 0 || app_run_begin(app, &run, e) < 0)
         return -1;
     return answer_head(out, &(struct app_run_started){.event = "started", .run = run.id}, e);
+}
+
+static void release_plan(void *plan)
+{
+    app_plan_free(plan);
 }
 
 static int run_start(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -211,22 +176,27 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
     AUTO(app_plan) struct app_plan *p = NULL;
     struct app_run_location location;
     char option[64];
-    bool is_solved;
 
-    if (!c || check_request(q, out, e) < 0)
+    if (!c || check_request(q, out, e) < 0 ||
+        app_run_location_find(c, q->on, answer_spell(out, "on", option), &location, e) < 0)
         return -1;
-    p = app_run_plan(app, &q->plan, out, &is_solved, e);
-    if (!p || app_run_location_find(c, q->on, answer_spell(out, "on", option), &location, e) < 0 ||
-        (!is_solved && app_plan_ask(p, false, e) < 0))
-        return -1;
+    p = answer_take(out, app, q);
+    if (!p) {
+        p = mem_zero(1, sizeof *p);
+        if (app_plan_open(p, app, &q->plan, out, e) < 0 || app_plan_ask(p, false, e) < 0)
+            return -1;
+    }
     if (!q->dry_run)
         return start(app, q, p, &location, out, e);
     const struct app_run_where where = app_run_location_where(&location);
     const struct app_run_started planned = {.event = "planned",
                                             .run = FIELD_NONE,
-                                            .plan = app_run_report(app, TAKE(p), out->arena, e),
+                                            .plan = app_run_report(p, out, e),
                                             .location = &where};
-    return planned.plan ? answer_head(out, &planned, e) : -1;
+    if (!planned.plan || answer_head(out, &planned, e) < 0)
+        return -1;
+    answer_leave(out, app, q, TAKE(p), release_plan);
+    return 0;
 }
 
 const struct operation run_start_operation = {

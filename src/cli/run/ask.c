@@ -4,6 +4,7 @@
 #include "cli/run/run.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@ void cli_run_say_location(const struct app_run_where *w)
 
 static int confirm(bool yes, const char *question, struct err *e)
 {
+    struct sigaction before;
     char answer[16] = "";
 
     if (yes)
@@ -69,8 +71,11 @@ static int confirm(bool yes, const char *question, struct err *e)
         return err_set(e, ERR_USAGE, "no terminal to confirm the plan on: --yes runs it");
     fprintf(stderr, "%s [Y/n] ", question);
     fflush(stderr);
-    if (fgets(answer, sizeof answer, stdin) &&
-        (answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y'))
+    /* Ctrl-C at the question ends the program, whatever it means while an operation lasts. */
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, &before);
+    const char *line = fgets(answer, sizeof answer, stdin);
+    sigaction(SIGINT, &before, NULL);
+    if (line && (answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y'))
         return 1;
     fputs("Nothing was started.\n", stderr);
     return 0;
@@ -102,6 +107,9 @@ int cli_run_ask(struct cli_run *c,
 {
     struct asking a = {.c = c, .show = show};
 
+    /* Nothing would be shown or asked. */
+    if (c->json && c->yes)
+        return 1;
     json_object_set_new(request, "dry_run", json_true());
     if (cli_run_call(c, op, request, show_planned, &a, e) < 0)
         return -1;
@@ -111,35 +119,36 @@ int cli_run_ask(struct cli_run *c,
 
 /* ---- starting ---- */
 
+/* With --detach the head itself is the answer, as is one that nothing was started for. */
 static int take_started(void *context, const void *head, struct err *e)
 {
     struct cli_run *c = context;
+    const struct app_run_started *started = head;
+    struct writer w;
 
-    (void)e;
-    c->run = ((const struct app_run_started *)head)->run;
-    return 0;
-}
-
-static void say_detached(const struct cli_run *c)
-{
-    if (c->json)
-        printf("{\"event\":\"started\",\"run\":%" PRId64 "}\n", c->run);
-    else
-        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
-               " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
-               c->run, c->run, c->run);
+    c->run = started->run == FIELD_NONE ? 0 : started->run;
+    if (!c->json || (c->run && !c->detach))
+        return 0;
+    writer_init(&w, WRITER_LINES, c->starts->answer, NULL, NULL, false, stdout);
+    int result = writer_head(&w, head, e);
+    writer_clear(&w);
+    return result;
 }
 
 int cli_run_start(struct cli_run *c, const struct operation *op, json_t *request, struct err *e)
 {
+    c->starts = op;
     if (cli_run_call(c, op, request, take_started, c, e) < 0)
         return -1;
-    if (c->detach) {
-        say_detached(c);
-        return 0;
+    if (c->run && !c->detach) {
+        cli_run_stop_on_interrupt(c);
+        return cli_run_follow(c, c->run, e);
     }
-    cli_run_stop_on_interrupt(c);
-    return cli_run_follow(c, c->run, e);
+    if (c->run && !c->json)
+        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
+               " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
+               c->run, c->run, c->run);
+    return 0;
 }
 
 /* ---- Ctrl-C ---- */

@@ -11,20 +11,21 @@
 
 /* ---- before and after ---- */
 
-static int show(const struct cli_run *c, const void *head, const struct record *type, struct err *e)
+static int show(struct cli_run *c, const void *head, const struct record *type, struct err *e)
 {
     const struct app_replay_started *p = head;
     const struct app_replay_job *jobs = p->jobs.items;
     char took[32], cost[32];
     struct writer w;
 
+    if (c->json) {
+        c->yes = c->yes || p->jobs.n == 0; /* there is nothing to ask about */
+        return 1;
+    }
     if (p->jobs.n == 0) {
-        puts(c->json ? "{\"event\":\"nothing\"}"
-                     : "Nothing to run: no job used older versions alone.");
+        puts("Nothing to run: no job used older versions alone.");
         return 0;
     }
-    if (c->json)
-        return 1;
     writer_init(&w, WRITER_TABLE, NULL, type, NULL, false, stdout);
     w.indent = 2;
     for (size_t i = 0; i < p->jobs.n; i++)
@@ -77,8 +78,8 @@ static int replay(struct cli_run *c, json_t *request, struct err *e)
     if (agreed <= 0)
         return agreed;
     int code = cli_run_start(c, op, request, e);
-    if (code < 0)
-        return -1;
+    if (code < 0 || !c->run)
+        return code;
     AUTO_JSON json_t *get = json_pack("{s:I}", "run", (json_int_t)c->run);
     int compared = operate_call(c->args, c->terminal, &replay_get_operation, get, &text, e);
     return compared < 0 ? -1 : code;
@@ -104,6 +105,8 @@ int cli_run_offer_replay(const struct command_args *args,
     fprintf(stderr, "gc --economic removed the content of %s. Its jobs can make it again.\n", ref);
     AUTO_JSON json_t *request = json_pack("{s:s}", "set", ref);
     int code = replay(&c, request, e);
+    if (code == 0 && !c.run)
+        return -1; /* declined */
     return code == 0 ? 1 : code < 0 ? -1 : err_set(e, ERR_RETRY, "%s was not made again", ref);
 }
 

@@ -5,6 +5,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
+#include "cli/core/interrupt.h"
 #include "cli/plan/plan.h"
 #include "view/table.h"
 
@@ -127,18 +128,24 @@ static int simulate(struct cli_run *c, json_t *request, struct err *e)
                        "--detach: a simulated run is over in milliseconds, in this command: leave "
                        "it out");
     int agreed = cli_run_ask(c, &run_simulate_operation, request, show_simulation, NULL, e);
-    return agreed <= 0
-               ? agreed
-               : operate_call(c->args, c->terminal, &run_simulate_operation, request, &text, e);
+    if (agreed <= 0)
+        return agreed;
+    interrupt_watch();
+    return operate_call(c->args, c->terminal, &run_simulate_operation, request, &text, e);
 }
 
-/* Options of simulations alone. */
-static int check_options(const struct command_args *args, struct err *e)
+/* Refuses options that the chosen operation does not have. */
+static int check_options(const struct command_args *args, const struct operation *op, struct err *e)
 {
+    bool is_simulated = op == &run_simulate_operation;
+
     for (size_t i = 0; i < args->n_given; i++) {
         const struct command_option *o = args->given[i].option;
-        if (o->field && !record_field(run_start_operation.request, o->field->name))
-            return err_set(e, ERR_USAGE, "%s goes with --on sim", o->name);
+        if (!o->field || record_field(op->request, o->field->name) || !strcmp(o->name, "--on"))
+            continue;
+        return is_simulated
+                   ? err_set(e, ERR_USAGE, "%s: a simulation (--on sim) has no use for it", o->name)
+                   : err_set(e, ERR_USAGE, "%s goes with --on sim", o->name);
     }
     return 0;
 }
@@ -150,9 +157,9 @@ static int run_pipeline(const struct command_args *args, struct err *e)
     const struct operation *op = is_simulated ? &run_simulate_operation : &run_start_operation;
     AUTO_JSON json_t *request = operate_request(args, op, e);
 
-    if (!request || (!is_simulated && check_options(args, e) < 0))
+    if (!request || check_options(args, op, e) < 0)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(is_simulated);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     struct cli_run c = cli_run_of(args, terminal);
     c.detach = command_has(args, "--detach");
     if (is_simulated)

@@ -28,10 +28,11 @@ struct cli_run {
     const struct command_args *args;
     struct operate_terminal *terminal;
     bool json, yes;
-    bool detach;    /* start the run and do not follow it */
-    int64_t run;    /* that Ctrl-C stops; 0 = none yet */
-    size_t drawn;   /* lines of progress on the terminal, to be drawn over */
-    unsigned stops; /* asked for so far */
+    bool detach;                    /* start the run and do not follow it */
+    int64_t run;                    /* that Ctrl-C stops; 0 = none yet */
+    const struct operation *starts; /* the operation that started it */
+    size_t drawn;                   /* lines of progress on the terminal, to be drawn over */
+    unsigned stops;                 /* asked for so far */
 };
 struct cli_run cli_run_of(const struct command_args *args, struct operate_terminal *terminal);
 

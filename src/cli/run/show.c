@@ -123,7 +123,7 @@ static int run_show(const struct command_args *args, struct err *e)
     if (cli_run_call(&c, &run_get_operation, request, NULL, NULL, e) < 0)
         return -1;
     int code = cli_run_follow(&c, json_integer_value(json_object_get(request, "run")), e);
-    return code < 0 && interrupt_seen() ? CLI_RUN_INTERRUPTED : code;
+    return code < 0 && e->kind == ERR_RETRY && interrupt_seen() ? CLI_RUN_INTERRUPTED : code;
 }
 
 static const struct command_option show_options[] = {

@@ -199,6 +199,12 @@ static void check_dry_run(struct app *app, const json_t *request)
               !json_object_get(head_of(planned), "run"),
           "a dry run has a plan and a location: %s", e.text);
     CHECK(runs && json_array_size(json_object_get(runs, "items")) == 0, "and starts nothing");
+    dry = json_deep_copy(request);
+    json_object_set_new(dry, "dry_run", json_true());
+    AUTO_JSON json_t *again = call(app, "run.start", dry, &e);
+    CHECK(again && json_equal(json_object_get(json_object_get(head_of(again), "plan"), "stages"),
+                              json_object_get(plan, "stages")),
+          "a second dry run plans anew, with the same plan: %s", e.text);
 }
 
 static void check_reuse(struct app *app, const json_t *request)
