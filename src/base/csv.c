@@ -302,7 +302,7 @@ int csv_header(struct csv *c, const char *const *names, size_t n_names, size_t *
             if (strcmp(fields[j].text, names[i]) != 0)
                 continue;
             if (at[i] != SIZE_MAX)
-                return err_set(e, ERR_USAGE, "%s:%zu: column \"%s\" stands twice", c->name,
+                return err_set(e, ERR_USAGE, "%s:%zu: column \"%s\" is listed twice", c->name,
                                c->row_line, names[i]);
             at[i] = j;
         }

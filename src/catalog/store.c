@@ -42,8 +42,7 @@ static int try_lock(struct catalog_store *s, double wait_s, struct err *e)
         if (errno != EWOULDBLOCK && errno != EINTR)
             return file_error(e, "lock", s->dir);
         if (time_monotonic_s() >= until)
-            return err_set(e, ERR_RETRY, "%s: another import is under way; try again later",
-                           s->dir);
+            return err_set(e, ERR_RETRY, "%s: another import is running; try again later", s->dir);
         usleep(LOCK_POLL_US);
     }
     return 0;

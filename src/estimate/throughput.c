@@ -140,8 +140,8 @@ static int read_header(struct throughputs *t,
                            csv_line(csv), i + 3);
         for (size_t j = 0; j < i; j++)
             if (catalog_same_accelerator(accelerator, table->accelerators[j]))
-                return err_set(e, ERR_USAGE, "%s:%zu: accelerator '%s' stands twice", csv_name(csv),
-                               csv_line(csv), accelerator);
+                return err_set(e, ERR_USAGE, "%s:%zu: accelerator '%s' is listed twice",
+                               csv_name(csv), csv_line(csv), accelerator);
         table->accelerators[i] = arena_dup(t->arena, accelerator);
         if (!table->accelerators[i])
             return out_of_room(csv, e);
@@ -266,8 +266,7 @@ static int index_rows(struct throughputs *t, const char *user_csv, struct err *e
     for (size_t i = 0; i < t->n_rows; i++) {
         const struct throughput_row *row = &t->rows[i], *before = i ? &t->rows[i - 1] : NULL;
         if (before && same_row(row, before) && row->builtin == before->builtin)
-            return err_set(e, ERR_USAGE,
-                           "%s:%zu: '%s' with this batch size stands on line %zu already",
+            return err_set(e, ERR_USAGE, "%s:%zu: '%s' with this batch size is on line %zu already",
                            row->builtin ? "built-in throughputs" : user_csv, row->line, row->model,
                            before->line);
         if (!before || strcmp(row->key, before->key) != 0)

@@ -138,7 +138,7 @@ static char *get_token(struct http *h, const char *endpoint, struct err *why_not
         return NULL;
     size_t len = strcspn(a.body, "\r\n");
     if (a.status != 200)
-        err_set(why_not, ERR_DENIED, "it answers %d when asked for a token (version 2)", a.status);
+        err_set(why_not, ERR_DENIED, "it answers %d to the request for an IMDSv2 token", a.status);
     else if (len == 0 || len > TOKEN_MAX || a.body[len + strspn(a.body + len, "\r\n")])
         err_set(why_not, ERR_IO, "its answer is not a token");
     else

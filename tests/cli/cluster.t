@@ -157,7 +157,7 @@ fails 2 "--on moon: neither local nor sim nor a host group; there are lab, big" 
 fails 2 "--on sim: a cluster runs for real" cluster run runs.yaml --workers 1 --on sim
 fails 2 "--server-on big: names a host group, beside the workers' (--on GROUP)" \
     cluster run runs.yaml --workers 1 --server-on big
-fails 5 "3 nodes need as many hosts; group lab has 2" cluster run runs.yaml --workers 2 --on lab --yes
+fails 5 "3 nodes need 3 hosts; group lab has 2" cluster run runs.yaml --workers 2 --on lab --yes
 fails 5 "nodes do not fit this machine at once" cluster run runs.yaml --workers 9000 --yes
 fails 2 "--env TRADEWIND_RANK: tradewind sets it itself" \
     cluster run runs.yaml --workers 1 --yes --json --env TRADEWIND_RANK=1

@@ -128,7 +128,7 @@ fails 2 'column 6, at "folder": kind is file, path, set or job' find kind=folder
 fails 2 'column 17, at "big": size is a number' find 'model=BERT size>big'
 fails 2 'the quote has no end' find 'model="BERT'
 fails 2 'only one of --max, --min and --sort' find --max a --min b
-fails 2 '--reverse goes with --sort' find --reverse
+fails 2 '--reverse needs --sort' find --reverse
 fails 2 '--limit 0: must be at least 1' find --limit 0
 fails 2 'has no greatest or least' find --max creator
 fails 2 'is not a key' find --sort 'a;b'

@@ -100,10 +100,10 @@ fails 3 "no such file" put tree/a nowhere /v/
 fails 2 "end it in '/'" put tree/a other/c /v/x
 fails 2 "begin with '/'" put tree/a v/x
 fails 2 "would both become /v/c" put other/c other/../other/c /v/
-fails 2 "below it" put tree/a /v/a/b
+fails 2 "is a file, not a directory" put tree/a /v/a/b
 fails 2 "is a directory" put tree/a /v
 fails 2 "whole path" put - /v/ </dev/null
-fails 2 "stands alone" put - tree/a /v/ </dev/null
+fails 2 "must be the only source" put - tree/a /v/ </dev/null
 fails 2 "creator" put tree/a /new --tag creator=me
 fails 2 "" put tree/a /new --set 'no name'
 mkdir bad

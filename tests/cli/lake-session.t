@@ -107,7 +107,7 @@ fails 2 "/up cannot be put: it is a directory" session begin /up
 fails 2 "" session begin x
 fails 2 "name the paths" session begin
 fails 2 "for one path" session begin /x /y --size 3
-fails 2 "stands alone" session begin /x --from list.json
+fails 2 "from excludes paths" session begin /x --from list.json
 fails 2 "--size 1.5: must be a whole number" session begin /x --size 1.5
 fails 2 "sha256" session begin /x --sha256 abc
 fails 3 "no-list" session begin --from no-list

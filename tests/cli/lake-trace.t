@@ -102,7 +102,7 @@ is "$("$TRADEWIND" trace @report --json | json 'sorted(d)')" "['edges', 'nodes']
 is "$("$TRADEWIND" trace @report --cost | tail -n 1)" \
     "made by 2 jobs that cost \$1.75 and ran for 1 m 30 s" "in words"
 fails 2 "set version to start from" trace --cost
-fails 2 "not with pictures" trace @report --cost --dot
+fails 2 "pictures have no costs" trace @report --cost --dot
 
 # ---- Graphviz
 "$TRADEWIND" trace --dot >whole.dot

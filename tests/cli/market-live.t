@@ -96,7 +96,7 @@ is "$(value "(d['cloud'], d['region'], d['clouds'], d['starts'] >= 1, sorted(d['
     "('aws', 'us-east-1', ['aws', 'azure'], True, True)" "with all that it went by"
 
 # Mistakes.
-fails 2 "goes with --mode market" market replay --model A3C --seed 3
+fails 2 "needs --mode market" market replay --model A3C --seed 3
 fails 2 "must be paper or market" market replay --model A3C --mode moon
 fails 2 "must be greedy, margin or threshold" market replay --mode market --model A3C --policy lazy
 fails 2 "give it a deadline" market replay --mode market --model A3C --policy threshold

@@ -284,7 +284,7 @@ is "$(json "[j['command'][1] for j in d['jobs']]" <out.json) $(cat progress)" \
 "$TRADEWIND" profile equal --cpus 1 --mems 256 -- sleep '{0,0}' >text 2>progress
 is "$(head -n 1 progress) $(grep -c 'still run' progress)" \
     "profile equal: 1 jobs, 0 finished before, 1 submitted now 0" "and so does a profile"
-fails 2 'no list in the command' sweep none -- ./spin 1 2
+fails 2 'the command has no list' sweep none -- ./spin 1 2
 
 # ---- runs held out ----
 

@@ -19,7 +19,7 @@ hosts:
 YAML
 fails 2 "--on moon: neither local nor sim nor a host group; there are lab, farm" \
     run p.yaml --yes --json --on moon
-fails 5 "p.yaml:1: stage p: 3 nodes need as many hosts; group lab has 2" \
+fails 5 "p.yaml:1: stage p: 3 nodes need 3 hosts; group lab has 2" \
     run p.yaml --yes --json --on lab
 is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
 is "$("$TRADEWIND" run p.yaml --on lab </dev/null 2>/dev/null | grep Running)" \

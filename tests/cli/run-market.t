@@ -145,7 +145,7 @@ is "$code" 0 "and it goes on $err"
 
 # Mistakes, of which none leaves a run behind.
 before=$("$TRADEWIND" run ls --json --limit 1)
-fails 2 "--start goes with --on sim" run train.yaml --yes --start 2020-01-02
+fails 2 "--start needs --on sim" run train.yaml --yes --start 2020-01-02
 fails 2 "say from when on" run train.yaml --on sim --yes --policy greedy
 fails 2 "is not a time" run train.yaml --on sim --yes --start yesterday
 fails 2 "must be greedy, margin or threshold" run train.yaml --on sim --yes --start 2020-01-02 --policy lazy

@@ -277,7 +277,7 @@ refused "an option that simulations do not have" "--no-cache: a simulation (--on
     "$TRADEWIND" run sum.yaml --yes --on sim --no-cache
 is "$("$TRADEWIND" run sum.yaml --on sim --yes --faults <(echo 'slow-boot 30m') | tail -n 1)" \
     "failed: a stage failed" "faults are read once: a pipe will do"
-refused "an option of another place" "--seed goes with --on sim" \
+refused "an option of another place" "--seed needs --on sim" \
     "$TRADEWIND" run sum.yaml --yes --seed 1
 printf 'name: v\nenvs: {KEY: null}\nrun: "true"\n' >v.yaml
 refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: give --env KEY=VALUE" \

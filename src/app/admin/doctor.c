@@ -250,7 +250,7 @@ static const struct wanted {
     {"ssh", "-V", "install openssh-client to use hosts of your own"},
     {"git", "--version", "install git so that .gitignore counts and commits are recorded"},
     {"tar", "--version", "install tar to store code from archives and to use hosts of your own"},
-    {"nvidia-smi", "--help", "only machines with NVIDIA GPUs have it: their use is then recorded"},
+    {"nvidia-smi", "--help", "needed only to record GPU usage, on machines with NVIDIA GPUs"},
 };
 
 static void look_for(struct doctor *d, const struct wanted *w)
@@ -496,7 +496,7 @@ static void check_clock(struct doctor *d)
     char text[32];
 
     say(d, sane ? DOCTOR_OK : DOCTOR_WARNING, "clock",
-        sane ? "" : "set it: signatures of clouds and times of versions go by it", "%s",
+        sane ? "" : "set it: cloud signatures and version times depend on it", "%s",
         time_iso(now_ms, text));
 }
 

@@ -250,8 +250,7 @@ static int check_order(const struct find_request *q, const struct answer *out, s
         return err_set(e, ERR_USAGE, "only one of %s, %s and %s can order the answers",
                        answer_spell(out, "max", max), answer_spell(out, "min", min), sort_name);
     if (q->reverse && !q->sort)
-        return err_set(e, ERR_USAGE, "%s goes with %s", answer_spell(out, "reverse", max),
-                       sort_name);
+        return err_set(e, ERR_USAGE, "%s needs %s", answer_spell(out, "reverse", max), sort_name);
     return 0;
 }
 

@@ -48,8 +48,8 @@ static int read_template(const struct sweep_request *q, struct template **out, s
         return -1;
     if ((*out)->combinations == 1)
         return err_set(e, ERR_USAGE,
-                       "there is no list in the command: write {1,2} where it is to vary, in "
-                       "quotes, since a shell may expand it");
+                       "the command has no list of values: write one in quotes, as in --lr "
+                       "'{0.1,0.2}'");
     return 0;
 }
 

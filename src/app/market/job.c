@@ -28,7 +28,7 @@ int app_market_check_mode(const struct market_replay_request *q,
     for (size_t i = 0; i < sizeof live_only / sizeof *live_only; i++)
         if (q->mode != MARKET_REPLAY_MARKET &&
             !field_is_none(record_field(out->request, live_only[i]), request))
-            return err_set(e, ERR_USAGE, "%s goes with %s market",
+            return err_set(e, ERR_USAGE, "%s needs %s market",
                            answer_spell(out, live_only[i], name), answer_spell(out, "mode", mode));
     return 0;
 }

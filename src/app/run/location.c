@@ -151,8 +151,8 @@ int app_run_location_room(const struct app_run_location *p,
     if (p->n_hosts == 0)
         return share_here(p, nodes, out, e);
     if (nodes > p->n_hosts)
-        return err_set(e, ERR_NOFIT, "%u nodes need as many hosts; group %s has %zu", nodes, p->on,
-                       p->n_hosts);
+        return err_set(e, ERR_NOFIT, "%u nodes need %u hosts; group %s has %zu", nodes, nodes,
+                       p->on, p->n_hosts);
     /* One of the largest hosts for each node: the resources of the smallest of them. */
     const struct config_host *least = p->hosts[nodes > 1 ? nodes - 1 : 0];
     *out = (struct app_run_room){.cpus = least->cpus,

@@ -16,7 +16,7 @@ const char *machine_finding_text(enum machine_finding finding)
     static const char *const texts[] = {
         [MACHINE_ORPHAN] = "no record of it",    [MACHINE_EXPIRED] = "its lease ran out",
         [MACHINE_RUN_OVER] = "its work is over", [MACHINE_LEAVING] = "being deleted",
-        [MACHINE_LOST] = "the cloud lost it",    [MACHINE_UNASKED] = "not asked for yet",
+        [MACHINE_LOST] = "the cloud lost it",    [MACHINE_UNASKED] = "not requested yet",
     };
 
     return texts[finding];

@@ -260,7 +260,7 @@ static int run_help(const struct command_args *args, struct err *e)
     if (command_has(args, "--operations"))
         return print_operations(command_has(args, "--json"), e);
     if (command_has(args, "--json"))
-        return err_set(e, ERR_USAGE, "help: --json goes with --operations");
+        return err_set(e, ERR_USAGE, "help: --json needs --operations");
 
     if (command_has(args, "--man")) {
         help_man_page(stdout);

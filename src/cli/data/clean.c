@@ -43,10 +43,10 @@ static void print_rest(struct operate_text *t)
                 text_count((size_t)s->versions - VERSIONS_SHOWN, count));
     if (s->latest_versions)
         fprintf(t->out,
-                "%s of them %s the newest of a listed file: `tradewind pin`, a set or "
-                "--keep-latest keeps such.\n",
+                "%s of them %s the newest of a listed file: keep %s with `tradewind pin`, a set "
+                "or --keep-latest.\n",
                 text_count((size_t)s->latest_versions, count),
-                s->latest_versions == 1 ? "is" : "are");
+                s->latest_versions == 1 ? "is" : "are", s->latest_versions == 1 ? "it" : "them");
     if (s->leftovers)
         fprintf(t->out, "%s %s %s of interrupted writers, %s\n",
                 gc->removed ? "Removed" : "Would remove", text_count((size_t)s->leftovers, count),
@@ -132,7 +132,7 @@ static int run_gc(const struct command_args *args, struct err *e)
                        "--keep-latest has no effect on --economic, which only removes the content "
                        "of sets: pin what must stay");
     if (!is_economic && (command_value(args, "--horizon") || command_value(args, "--gb-month")))
-        return err_set(e, ERR_USAGE, "--horizon and --gb-month are of --economic");
+        return err_set(e, ERR_USAGE, "--horizon and --gb-month need --economic");
     if (!command_has(args, "--json") && !command_has(args, "--csv"))
         json_object_set_new(request, "limit",
                             json_integer(is_economic ? SETS_SHOWN : VERSIONS_SHOWN));

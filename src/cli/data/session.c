@@ -138,7 +138,7 @@ static json_t *read_files(const char *file, struct err *e)
     if (!list)
         return NULL;
     if (!json_is_array(list)) {
-        err_set(e, ERR_USAGE, "%s: an array of {path, size_bytes, sha256} is wanted", file);
+        err_set(e, ERR_USAGE, "%s: must be an array of {path, size_bytes, sha256}", file);
         return NULL;
     }
     json_array_foreach(list, i, item)
@@ -164,7 +164,7 @@ static int run_begin(const struct command_args *args, struct err *e)
     if (!request)
         return -1;
     if (from && (args->n_operands || command_has(args, "--size") || command_has(args, "--sha256")))
-        return err_set(e, ERR_USAGE, "--from stands alone: no paths, --size or --sha256 beside it");
+        return err_set(e, ERR_USAGE, "--from excludes paths, --size and --sha256");
     if (!from && !args->n_operands)
         return err_set(e, ERR_USAGE, "name the paths, or a list of them with --from");
     if (from) {

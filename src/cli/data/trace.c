@@ -193,7 +193,7 @@ static int check_options(const struct command_args *args, struct err *e)
     if (forms > 1)
         return err_set(e, ERR_USAGE, "--json, --csv, --dot and --svg: choose one of them");
     if (command_has(args, "--cost") && is_picture)
-        return err_set(e, ERR_USAGE, "--cost goes with text and --json, not with pictures");
+        return err_set(e, ERR_USAGE, "--cost needs text or --json: pictures have no costs");
     if (args->n_operands == 0 && (command_has(args, "--back") || command_has(args, "--forward") ||
                                   command_has(args, "--hops") || command_has(args, "--cost")))
         return err_set(e, ERR_USAGE,

@@ -125,9 +125,9 @@ static void print_request(FILE *out, const struct app_job *job)
              job->commit ? job->commit : "", job->details.git_dirty ? " with changes" : "");
     for (size_t i = 0; i < job->details.n_envs; i++)
         print_env(out, i ? "" : "env", &job->details.envs[i]);
-    line(out, "asked", "%g CPU%s, %s of memory%s%s, on %s", job->cpus, job->cpus == 1 ? "" : "s",
-         app_job_memory_text((uint64_t)job->memory_mb, memory), limited ? ", at most " : "",
-         limited ? time_text(job->time_limit_s, limit) : "", job->on);
+    line(out, "requested", "%g CPU%s, %s of memory%s%s, on %s", job->cpus,
+         job->cpus == 1 ? "" : "s", app_job_memory_text((uint64_t)job->memory_mb, memory),
+         limited ? ", at most " : "", limited ? time_text(job->time_limit_s, limit) : "", job->on);
     if (job->run != FIELD_NONE)
         line(out, "run", "%lld%s%s", (long long)job->run, job->stage ? ", stage " : "",
              job->stage ? job->stage : "");
@@ -197,7 +197,7 @@ static void print_job(struct operate_text *t, const void *record)
     const struct app_job *job = &whole->job;
 
     fprintf(t->out, "job %lld: %s%s", (long long)job->id, lake_job_state_texts[job->state],
-            job->is_stop_asked && !lake_job_state_final(job->state) ? ", asked to end" : "");
+            job->is_stop_asked && !lake_job_state_final(job->state) ? ", being killed" : "");
     if (job->reason) {
         fputs(": ", t->out);
         cli_job_print_reason(t->out, job->reason);

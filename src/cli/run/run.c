@@ -130,7 +130,7 @@ static int simulate(struct cli_run *c, json_t *request, struct err *e)
     int agreed = cli_run_ask(c, &run_simulate_operation, request, show_simulation, NULL, e);
     if (agreed <= 0)
         return agreed;
-    interrupt_watch();
+    interrupt_watch(1);
     return operate_call(c->args, c->terminal, &run_simulate_operation, request, &text, e);
 }
 
@@ -145,7 +145,7 @@ static int check_options(const struct command_args *args, const struct operation
             continue;
         return is_simulated
                    ? err_set(e, ERR_USAGE, "%s: a simulation (--on sim) has no use for it", o->name)
-                   : err_set(e, ERR_USAGE, "%s goes with --on sim", o->name);
+                   : err_set(e, ERR_USAGE, "%s needs --on sim", o->name);
     }
     return 0;
 }

@@ -269,7 +269,7 @@ static int remove_blobs(struct gc *g, struct store *s, struct err *e)
     for (size_t i = 0; i < g->n_removable; i++) {
         const struct store_blob *blob = &g->removable[i].blob;
         if (!tell_progress(g, i, g->n_removable))
-            return err_set(e, ERR_RETRY, "interrupted; `gc --yes` again goes on");
+            return err_set(e, ERR_RETRY, "interrupted; repeat `gc --yes` to continue");
         if (!g->options->remove ||
             store_delete(s, g->l->area, blob, object_blob_unused, g->l, &why) == 0)
             count(g, blob);
@@ -285,7 +285,7 @@ static int repack_all(struct gc *g, struct err *e)
 {
     for (size_t i = 0; i < g->sparse.n; i++) {
         if (!tell_progress(g, i, g->sparse.n))
-            return err_set(e, ERR_RETRY, "interrupted; `gc --yes` again goes on");
+            return err_set(e, ERR_RETRY, "interrupted; repeat `gc --yes` to continue");
         if (repack(g->l, g->sparse.items[i], &g->summary->rewritten_bytes, e) < 0)
             return err_wrap(e, "pack %s", g->sparse.items[i]);
     }

@@ -19,7 +19,7 @@ static int check_directory(struct lake *l, const char *path, const char *directo
     if (found < 0)
         return -1;
     if (found == 1 && !row.removed)
-        return err_set(e, ERR_USAGE, "%s cannot be put: %s is a file, and nothing can lie below it",
+        return err_set(e, ERR_USAGE, "%s cannot be put: %s is a file, not a directory",
                        path_shown(path, shown), path_shown(directory, above));
     return 0;
 }

@@ -398,14 +398,13 @@ static int set_value(struct parser *p, struct find_condition *c, enum operation 
     if (op == OP_MATCHES)
         return set_pattern(p, c, &o, e);
     if (!o.quoted && *o.text && strchr("=<>!~", *o.text))
-        return FAIL(p, o.begin, e,
-                    "there is no such operator: = != < <= > >= ~; quote text that begins so");
+        return FAIL(p, o.begin, e, "unknown operator; use = != < <= > >= or ~, or quote the text");
     c->op = op == OP_UNEQUAL ? FIND_OUTSIDE : FIND_WITHIN;
     bool range = split_range(p, &o, ends, &fit);
     if (!fit)
         return FAIL(p, o.begin, e, "the expression is too long");
     if (range && op != OP_EQUAL && op != OP_UNEQUAL)
-        return FAIL(p, o.begin, e, "a range goes with = or !=; quote text that holds \"..\"");
+        return FAIL(p, o.begin, e, "a range needs = or !=; quote text that contains \"..\"");
     if (range)
         return set_range(p, c, ends, e);
     if (c->builtin == META_KIND && check_kind_value(p, &o, e) < 0)
@@ -420,7 +419,8 @@ static int set_value(struct parser *p, struct find_condition *c, enum operation 
 static int check_bare_key(const struct parser *p, const char *begin, const char *key, struct err *e)
 {
     if (strcasecmp(key, "and") == 0 || strcasecmp(key, "or") == 0 || strcasecmp(key, "not") == 0)
-        return FAIL(p, begin, e, "one AND joins two conditions; !key and key!=value deny one");
+        return FAIL(p, begin, e,
+                    "join conditions with one AND; negate one with !key or key!=value");
     return 0;
 }
 
@@ -465,7 +465,7 @@ static int take_all(struct parser *p, struct err *e)
         if (take_and(p)) {
             skip_blanks(p);
             if (x->n == 0 || !*p->at)
-                return FAIL(p, begin, e, "AND stands between two conditions");
+                return FAIL(p, begin, e, "AND must be between two conditions");
         }
         if (take_condition(p, &x->conditions[x->n], e) < 0)
             return -1;

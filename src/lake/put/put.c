@@ -256,7 +256,7 @@ static int add_words(struct err *e, const char *words)
 static int leave_nothing(const struct put *p, struct err *e)
 {
     return (e->kind == ERR_RETRY || e->kind == ERR_CHANGED) && !p->also
-               ? add_words(e, "; nothing of it was kept: the same put begins anew")
+               ? add_words(e, "; nothing was stored: the same put starts from the beginning")
                : -1;
 }
 

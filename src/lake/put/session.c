@@ -32,8 +32,8 @@ static int check_above(const struct lake_target *const *sorted, size_t n, size_t
         above[at] = 0;
         if (bsearch(&wanted, sorted, n, sizeof(const struct lake_target *), compare_targets))
             return err_set(e, ERR_USAGE,
-                           "%s cannot be put beside %s, which is a file: nothing can lie below it",
-                           path, above);
+                           "%s cannot be put beside %s, which is a file, not a directory", path,
+                           above);
     }
     return 0;
 }

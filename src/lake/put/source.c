@@ -595,8 +595,9 @@ struct source_list *source_scan(const char *const *sources,
         return NULL;
     }
     if (n > 1 && destination[strlen(destination) - 1] != '/') {
-        err_set(e, ERR_USAGE, "%zu things cannot all become %s; end it in '/' to put them below it",
-                n, destination);
+        err_set(e, ERR_USAGE,
+                "%zu sources cannot all become %s; end it in '/' to put them below it", n,
+                destination);
         return NULL;
     }
     if (add_name(s, "", &nothing, e) < 0)
@@ -604,7 +605,8 @@ struct source_list *source_scan(const char *const *sources,
     for (size_t i = 0; i < n; i++) {
         bool is_stdin = strcmp(sources[i], "-") == 0;
         if (is_stdin && n > 1) {
-            err_set(e, ERR_USAGE, "\"-\" (standard input) stands alone; a file is \"./-\"");
+            err_set(e, ERR_USAGE,
+                    "\"-\" (standard input) must be the only source; a file is \"./-\"");
             return NULL;
         }
         if ((is_stdin ? scan_stdin(s, destination, watch, e)

@@ -145,7 +145,7 @@ static void check_paper(void)
               !json_object_get(c.head, "regret_usd") && !json_object_get(c.head, "trace"),
           "members of mode market are null or absent");
     CHECK(calling_call(&c, "market.replay", request("{\"seed\": 3}")) < 0 &&
-              !strcmp(c.err.text, "seed goes with mode market"),
+              !strcmp(c.err.text, "seed needs mode market"),
           "a field of the other mode: %s", c.err.text);
     CHECK(calling_call(&c, "market.replay", request("{\"trace\": true}")) < 0 &&
               c.err.kind == ERR_USAGE,
@@ -218,7 +218,7 @@ static void check_spelling(void)
          "region of aws; --mode market begins anywhere"},
         {"{\"work\": \"much\"}", "work \"much\" is not an amount",
          "--work \"much\" is not an amount"},
-        {"{\"gap_percent\": 1}", "gap_percent goes with mode", "--gap goes with --mode"},
+        {"{\"gap_percent\": 1}", "gap_percent needs mode", "--gap needs --mode"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

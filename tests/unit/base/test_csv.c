@@ -121,8 +121,8 @@ static void header(void)
 
     CHECK(csv_header(c, names, 3, at, &e) == 0, "a header is read");
     CHECK(at[0] == 2 && at[1] == 0 && at[2] == SIZE_MAX, "columns are found, or said to be absent");
-    CHECK(csv_header(d, names, 3, at, &e) == -1 && strstr(e.text, "\"price\" stands twice"),
-          "a column that stands twice is an error: %s", e.text);
+    CHECK(csv_header(d, names, 3, at, &e) == -1 && strstr(e.text, "\"price\" is listed twice"),
+          "a column that is listed twice is an error: %s", e.text);
     CHECK(csv_header(empty, names, 3, at, &e) == -1 && e.kind == ERR_USAGE,
           "an empty file is an error: %s", e.text);
 }

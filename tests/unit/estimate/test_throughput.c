@@ -163,7 +163,7 @@ static void bad_tables(void)
         {"no accelerator", "model,batch_size\n", ":1:", "header"},
         {"wrong header", "name,batch,V100\nx,1,2\n", ":1:", "header"},
         {"nameless accelerator", "model,batch_size,V100,\n", ":1:", "column 4"},
-        {"accelerator twice", "model,batch_size,V100,v100\n", ":1:", "'v100' stands twice"},
+        {"accelerator twice", "model,batch_size,V100,v100\n", ":1:", "'v100' is listed twice"},
         {"short row", "model,batch_size,V100\nx,1\n", ":2:", "2 fields"},
         {"long row", "model,batch_size,V100\nx,1,2,3\n", ":2:", "4 fields"},
         {"no model", "model,batch_size,V100\n,1,2\n", ":2:", "name"},
