@@ -7,7 +7,7 @@
 enum err_kind {
     ERR_NONE = 0,
     ERR_USAGE,    /* exit 2: the command, file or value must be changed by the user */
-    ERR_NOTFOUND, /* exit 3: the named thing does not exist */
+    ERR_NOTFOUND, /* exit 3: what was named does not exist */
     ERR_DENIED,   /* exit 4: credentials or permissions are missing */
     ERR_NOFIT,    /* exit 5: nothing that exists satisfies what was asked (quota, no plan) */
     ERR_RETRY,    /* exit 6: a transient error; the same call may work later */

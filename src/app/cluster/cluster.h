@@ -160,7 +160,7 @@ int app_cluster_start(struct app *app,
     {"memory", FIELD(TEXT, struct app_cluster_run_request, memory), .value = "MB",                 \
      .help = "Memory of each node; default: all of its machine."},                                 \
     {"env", FIELD(LIST, struct app_cluster_run_request, env), .value = "KEY=VALUE",                \
-     .help = "Set a variable of all nodes; goes before one of the file."},                         \
+     .help = "Set a variable of all nodes; overrides one of the file."},                           \
     {"secrets", FIELD(LIST, struct app_cluster_run_request, secrets), .option = "--secret",        \
      .value = "NAME[=VALUE]",                                                                      \
      .help = "Variable that no record and no log shows; NAME alone takes its value from the "      \

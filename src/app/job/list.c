@@ -34,9 +34,9 @@ static const struct field list_fields[] = {
      .help = "Only jobs of this run of a pipeline."},
     {"sort", LIST(ENUM, sort), FIELD_CHOICES(orders), .preset = "id",
      .value = "id|queued|runtime|cost|state",
-     .help = "Order: the newest, longest or most expensive first; id unless given."},
+     .help = "Order: the newest, longest or most expensive first (default id)."},
     {"limit", LIST(INT, limit), .value = "N", .least = 1, .most = LIMIT_MAX,
-     .help = "At most N jobs; 50 unless given."},
+     .help = "At most N jobs (default 50)."},
     {"all", LIST(BOOL, all), .letter = 'a', .help = "All jobs, without limit."},
 };
 /* clang-format on */

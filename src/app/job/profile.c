@@ -333,9 +333,9 @@ static const struct field predict_fields[] = {
      .help = "Value of an argument of the command, as in epoch=20; several with commas or blanks "
              "between them."},
     {"cpus", PREDICT(REAL, cpus), .value = "N",
-     .help = "CPUs, in halves; unless given 1, or the profiled number next to it."},
+     .help = "CPUs, in halves (default: 1, or the nearest profiled number)."},
     {"memory", PREDICT(TEXT, memory), .value = "SIZE",
-     .help = "Memory, as in 512 or 2GB; unless given 1GB, or the profiled size next to it."},
+     .help = "Memory, as in 512 or 2GB (default: 1GB, or the nearest profiled size)."},
 };
 
 #define GOT(TYPE, member) FIELD(TYPE, struct app_prediction, member)

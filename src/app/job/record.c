@@ -147,7 +147,7 @@ static void command_cell(const void *record, struct buf *out)
     {"user", JOB(TEXT, user), .help = "User who submitted the job.", .heading = "user",            \
      .cut_rank = 2, .least_width = 6},                                                             \
     {"project", JOB(TEXT, project), .help = "Project of the job."},                                \
-    {"name", JOB(TEXT, name), .help = "Name for people."},                                         \
+    {"name", JOB(TEXT, name), .help = "Display name."},                                            \
     {"input", JOB(TEXT, input), .help = "Set version that the job reads."},                        \
     {"output", JOB(TEXT, output), .help = "Set version that the job stored."},                     \
     {"output_set", JOB(TEXT, output_set), .help = "Set that takes the output."},                   \

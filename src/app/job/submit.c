@@ -39,7 +39,7 @@ static const struct field submit_fields[] = {
     {"command", SUBMIT(LIST, command), .required = true, .operand = true, .is_local = true,
      .help = "Words of the command."},
     {"name", SUBMIT(TEXT, name), .value = "NAME",
-     .help = "Name for people; the command unless given."},
+     .help = "Display name (default: the command)."},
     {"input", SUBMIT(TEXT, input), .value = "REF",
      .help = "Set, or file or directory of the lake, which becomes a set: its files are in "
              "$TRADEWIND_INPUT."},
@@ -49,16 +49,16 @@ static const struct field submit_fields[] = {
      .help = "Directory or archive to run in, as it is now; without the files that .gitignore and "
              ".tradewindignore leave out."},
     {"cpus", SUBMIT(REAL, cpus), .value = "N", .preset = "1",
-     .help = "CPUs, in halves; 1 unless given."},
+     .help = "CPUs, in halves (default 1)."},
     {"memory", SUBMIT(TEXT, memory), .value = "SIZE", .preset = "1GB",
-     .help = "Memory in steps of 256 MB, as in 512 or 2GB; 1GB unless given."},
+     .help = "Memory in steps of 256 MB, as in 512 or 2GB (default 1GB)."},
     {"time_limit_s", SUBMIT(DURATION, time_limit_s), .option = "--time-limit", .value = "TIME",
      .unit = "s",
-     .help = "Longest run time, as in 90s or 2h; none unless given."},
+     .help = "Longest run time, as in 90s or 2h (default: no limit)."},
     {"env", SUBMIT(LIST, env), .value = "NAME=VALUE", .help = "Environment variable."},
     {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP", .preset = "local",
-     .help = "This machine, any host of the configuration, or a group of hosts; local unless "
-             "given."},
+     .help = "This machine (local, the default), any host of the configuration (ssh), or a group "
+             "of hosts."},
     {"checkpoint_s", SUBMIT(DURATION, checkpoint_s), .option = "--checkpoint", .value = "TIME",
      .unit = "s",
      .help = "How often $TRADEWIND_CHECKPOINT is saved, as in 10m; it is kept when the job does "

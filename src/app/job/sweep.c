@@ -27,9 +27,9 @@ static const struct field sweep_fields[] = {
     {"code", SWEEP(TEXT, code), .value = "DIR", .is_local = true,
      .help = "Directory or archive to run in, as it is now."},
     {"cpus", SWEEP(REAL, cpus), .value = "N", .preset = "1",
-     .help = "CPUs per job, in halves; 1 unless given."},
+     .help = "CPUs per job, in halves (default 1)."},
     {"memory", SWEEP(TEXT, memory), .value = "SIZE", .preset = "1GB",
-     .help = "Memory per job, as in 512 or 2GB; 1GB unless given."},
+     .help = "Memory per job, as in 512 or 2GB (default 1GB)."},
     {"wait", SWEEP(BOOL, wait), .is_remote_only = true,
      .help = "Answer when all jobs are over, instead of at once."},
 };

@@ -25,8 +25,8 @@ extern const char *const market_follow_policies[4], *const market_follow_uses[4]
 /* clang-format off */
 #define MARKET_FOLLOW_FIELDS(type, at)                                                             \
     {"policy", FIELD(ENUM, type, at policy), .choices = market_follow_policies, .n_choices = 4,    \
-     .help = "When a job moves: to the cheapest always; when it saves more than it costs "         \
-             "(default); or it works only while work is worth its price."},                        \
+     .help = "When a job moves. greedy: always to the cheapest offer; margin (default): when the " \
+             "move saves more than it costs; threshold: run only while work is worth its price."},   \
     {"margin", FIELD(REAL, type, at margin), .value = "N", .least = 1e-9, .most = 1e6,             \
      .help = "Savings must be this many times the cost of moving (default: 1)."},                  \
     {"worth_usd_per_hour", FIELD(REAL, type, at worth_usd_per_hour), .option = "--worth",          \
@@ -42,13 +42,13 @@ extern const char *const market_follow_policies[4], *const market_follow_uses[4]
     {"checkpoint_gb", FIELD(REAL, type, at checkpoint_gb), .value = "GB", .least = 1e-9,           \
      .most = 1e6, .help = "Size of a checkpoint (default: the model's, else 0.4)."},               \
     {"preemptions", FIELD(TEXT, type, at preemptions), .value = "measured|RATE|FILE",              \
-     .help = "Preemptions per machine and hour: by the lives on record (default), a number, or "   \
+     .help = "Preemptions per machine and hour: from recorded lifetimes (default), a number, or "  \
              "CSV: cloud,region,zone,instance_type,per_hour."},                                    \
     {"clouds", FIELD(TEXT, type, at clouds), .value = "LIST",                                      \
      .help = "Clouds that a job may use (default: all whose histories cover half of the starts)."}, \
     {"gpu_use", FIELD(ENUM, type, at gpu_use), .choices = market_follow_uses, .n_choices = 4,      \
-     .help = "Of machines with several GPUs a job takes and pays one (default), takes all and is " \
-             "as much faster, or takes one and pays all."}
+     .help = "On machines with several GPUs: use and pay for one (share, default), use and pay "   \
+             "for all (whole), or use one and pay for all (alone)."}
 /* clang-format on */
 
 /* Besides the job, requests of replays say by which rules and in which market. */

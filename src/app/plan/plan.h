@@ -96,7 +96,7 @@ extern const char *const app_plan_solver_choices[4];
      .help = "Plan with the CSV files in this directory instead of the catalog in use."},          \
     {"throughputs", FIELD(TEXT, type, at throughputs), .is_local = true,                           \
      .value = "FILE",                                                                              \
-     .help = "Table of iterations per second that goes before the built-in one."},                 \
+     .help = "Table of iterations per second that overrides the built-in one."},                   \
     {"env", FIELD(LIST, type, at env), .value = "KEY=VALUE",                                       \
      .help = "Value of a variable of the pipeline; planning itself needs none."}
 /* clang-format on */

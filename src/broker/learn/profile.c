@@ -315,7 +315,7 @@ static int join(struct broker_profile *p,
         AUTO_MEM char *text = template_text(p->template);
         return err_set(e, ERR_USAGE,
                        "profile %s is of another command: %.200s; choose another name, or the same "
-                       "command with other texts in its lists",
+                       "command with other values in its lists",
                        p->name, text);
     }
     struct template *both = template_union(p->template, template, e);

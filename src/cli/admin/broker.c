@@ -19,7 +19,8 @@ static int run(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option options[] = {
-    {.name = "--stop", .help = "Stop the running broker; its jobs go on, and the next takes them."},
+    {.name = "--stop",
+     .help = "Stop the running broker; jobs continue, and the next broker takes over."},
     {0},
 };
 
@@ -27,8 +28,8 @@ const struct command command_broker = {
     .name = "broker",
     .summary = "Serve this home's jobs; other commands start it when they need it",
     .details =
-        "The broker moves jobs from the queue to machines and on to their end. Commands that need "
-        "it start it in the background; it ends after a minute without work "
+        "The broker schedules jobs onto machines and records their results. Commands that need it "
+        "start it in the background; it exits after a minute without work "
         "(TRADEWIND_BROKER_IDLE_S). It tries ten times to store an output that changes while it is "
         "read, up to 25 s apart (TRADEWIND_BROKER_STORE_WAIT_S). The lake and the jobs' agents "
         "hold all of its state, so a killed broker loses nothing. It logs to broker.log in "

@@ -20,8 +20,8 @@ const struct command command_machines_ls = {
     .name = "machines ls",
     .summary = "List machines, their cost so far, and the jobs they run",
     .details = "Tradewind records a machine before it launches it and lists it until its cloud has "
-               "confirmed that it is gone; --all lists it after that, too. Machines of a "
-               "simulation live by the simulation's clock.",
+               "confirmed that it is gone; --all lists it after that, too. Times of simulated "
+               "machines are virtual.",
     .example = "tradewind machines ls --all",
     .operation = &machine_list_operation,
     .text = &(const struct command_text){.end = end_list},

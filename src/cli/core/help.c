@@ -29,7 +29,7 @@ const char help_description[] =
 const struct help_entry help_exit_codes[] = {
     {"0", "success"},
     {"2", "the command line or a file is wrong: change it"},
-    {"3", "the named thing does not exist"},
+    {"3", "not found: the named file, set, job or run does not exist"},
     {"4", "credentials or permissions are missing"},
     {"5",
      "nothing satisfies the request: no feasible plan, no free quota, no URL from a directory"},

@@ -150,12 +150,13 @@ static const struct command_option gc_options[] = {
 const struct command command_gc = {
     .name = "gc",
     .summary = "Remove content that no set, job, pin or upload session needs",
-    .details = "Shows what would go; --yes removes it. Files that are in no set go as well, the "
-               "newest version included, unless they are pinned or --keep-latest is given.\n\n"
-               "Versions keep their numbers, digests and "
-               "provenance: only their bytes go, and putting the same content again restores them. "
-               "Leftovers of interrupted commands go, too, once their session is over. "
-               "Safe beside any other command.\n\n"
+    .details = "Lists the content that --yes removes. Files that are in no set are removed as "
+               "well, the newest version included, unless they are pinned or --keep-latest is "
+               "given.\n\n"
+               "Versions keep their numbers, digests and provenance: only their bytes are removed, "
+               "and putting the same content again restores them. Leftovers of interrupted "
+               "commands are removed, too, once their session is over. "
+               "Other commands may run at the same time.\n\n"
                "With --economic, the command compares for each set that a job made, unless the set "
                "is pinned or has an alias: what it costs to keep the content that only this set "
                "holds (--horizon, --gb-month), and what its jobs cost. Sets that are cheaper to "

@@ -98,17 +98,18 @@ const struct command command_profile = {
     .operands = "NAME [-- CMD...]",
     .summary = "Run a command with many values on many sizes, and learn how long it takes",
     .details =
-        "A list in braces, anywhere within a word of the command, stands for each of its texts: "
-        "--epoch '{1,2,5}' is three commands, and another list multiplies them. Each of them runs "
-        "as a job on each number of CPUs with each size of memory, at most 10,000 in all. When "
+        "A list of values in braces, anywhere within a word of the command, expands to one command "
+        "per value: --epoch '{1,2,5}' is three commands, and another list multiplies them. Each "
+        "command runs as a job on each number of CPUs with each size of memory, at most 10,000 "
+        "jobs in all. When "
         "nearly all jobs are over, Tradewind learns a model of the run time from all finished jobs "
         "of this command, profiled or not.\n"
         "\n"
         "Most shells expand braces themselves: write lists in quotes. A brace that begins no list "
-        "stays as it is; \\{ never begins one, and \\, belongs to a text.\n"
+        "stays as it is; \\{ never begins one, and \\, is a comma within a value.\n"
         "\n"
         "Jobs of a profile run once: the same command resumes the profile, no command continues "
-        "it as it was, and other texts in its lists or other sizes extend it. Failed jobs are "
+        "it as it was, and other values in its lists or other sizes extend it. Failed jobs are "
         "retried. After Ctrl-C the jobs continue.",
     .example = "tradewind profile mnist --code . -- python train.py --epoch '{1,2,5}'",
     .operation = &profile_run_operation,

@@ -35,12 +35,12 @@ const struct command command_sweep = {
     .operands = "NAME -- CMD...",
     .summary = "Run a command with every combination of values, and compare the jobs",
     .details =
-        "A list in braces, anywhere within a word of the command, stands for each of its texts: "
-        "--rate '{0.1,0.2}' is two jobs, and another list multiplies them, up to 10,000. Most "
-        "shells expand braces themselves: write lists in quotes. Lists are read as in tradewind "
-        "profile.\n"
+        "A list of values in braces, anywhere within a word of the command, expands to one job per "
+        "value: --rate '{0.1,0.2}' is two jobs, and another list multiplies them, up to 10,000. "
+        "Most shells expand braces themselves: write lists in quotes. `tradewind help profile` "
+        "describes lists.\n"
         "\n"
-        "The same command resumes a sweep, and more texts extend it: finished jobs are not run "
+        "The same command resumes a sweep, and more values extend it: finished jobs are not run "
         "again, failed jobs are retried. After Ctrl-C the jobs continue. At the end a table shows "
         "the arguments that differ, state, time, cost, the last value of each metric, and tags. "
         "The exit code is 1 when a job did not finish.",

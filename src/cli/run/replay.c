@@ -138,7 +138,7 @@ const struct command command_replay = {
     .details =
         "Runs the job that made the set version, with the recorded code, arguments and input. Jobs "
         "before it run as well where their output is needed and was removed (gc --economic). "
-        "Shows first which jobs will run and what they cost the last time, and asks.\n\n"
+        "Lists the jobs to run with their last cost, and asks for confirmation.\n\n"
         "Output with the recorded content is restored under its old version. Output that differs "
         "becomes a new version with the tag non_deterministic=@S:3, which names the recorded one.",
     .example = "tradewind replay @model:3 --yes",
@@ -177,8 +177,8 @@ const struct command command_rerun = {
         "Finds the jobs that used older versions of the set, directly or over the output of "
         "others, and runs them again as one pipeline, in order, with the newer version instead of "
         "the older. Every set they made gets its next version; so do sets that were made by hand "
-        "on the way. Shows first which jobs will run and what they cost the last time, and asks. A "
-        "new version of code works the same way.",
+        "on the way. Lists the jobs to run with their last cost, and asks for confirmation. A new "
+        "version of code works the same way.",
     .example = "tradewind rerun --from @train:2 --yes",
     .options = rerun_options,
     .operation = &rerun_start_operation,

@@ -180,9 +180,10 @@ const struct command command_run = {
     .operands = "PIPELINE",
     .summary = "Plan a pipeline, run it, and show its outputs and costs",
     .details =
-        "Plans as `tradewind plan` does, asks, and runs the stages in the order of their needs. "
-        "Each stage is a job: its input and code come from the lake, its output goes to the lake, "
-        "with its provenance. A stage whose code, command and input have not changed is reused "
+        "Plans as `tradewind plan` does, asks for confirmation, and runs the stages in the order "
+        "of their needs. Each stage is a job: its input and code come from the lake, and its "
+        "output is stored in the lake, with its provenance. A stage whose code, command and input "
+        "have not changed is reused "
         "from an earlier run.\n\n"
         "A local run (--on local) does real work on this machine, within the planned CPUs and "
         "memory as far as the machine has them, and is priced as the planned machines. On hosts "

@@ -15,7 +15,7 @@
 /* Options of the commands that start runs. */
 #define CLI_RUN_YES_OPTION                                                                         \
     {                                                                                              \
-        .name = "--yes", .help = "Do not ask.", .letter = 'y'                                      \
+        .name = "--yes", .help = "Do not ask for confirmation.", .letter = 'y'                     \
     }
 #define CLI_RUN_DETACH_OPTION                                                                      \
     {                                                                                              \
