@@ -54,7 +54,7 @@ is "$("$TRADEWIND" run sum.yaml </dev/null 2>&1 >/dev/null; echo $?)" \
     "tradewind: no terminal to confirm the plan on: --yes runs it
 2" "without --yes and a terminal nothing is run"
 check "it is run" "$TRADEWIND" run sum.yaml --yes >first.txt
-check "the plan is shown" grep -q 'the plan of least cost' first.txt
+check "the plan is shown" grep -q 'plan with the lowest cost' first.txt
 check "and that it is a local run" grep -q '^Running locally' first.txt
 is "$(states 1)" "twice=finished plus=finished" "both stages finished"
 # 5 x 2 + 1

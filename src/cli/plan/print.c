@@ -70,7 +70,8 @@ static void print_goal(const struct app_plan_report *r, FILE *out, const struct 
     if (has_deadline)
         time_text(r->deadline_s, time);
     AUTO_MEM char *line = mem_printf(
-        "%s: the plan of least %s%s%s%s%s%s%s", r->pipeline, is_weighted ? "weighted sum " : "",
+        "%s: plan with the %s %s%s%s%s%s%s%s", r->pipeline,
+        !strcmp(r->objective, "time") ? "shortest" : "lowest", is_weighted ? "weighted sum " : "",
         !strcmp(r->objective, "value") ? "dollars x hours" : r->objective,
         has_budget || has_deadline ? ", within " : "", money,
         has_budget && has_deadline ? " and " : "", time,
@@ -92,7 +93,7 @@ static void print_guesses(const struct app_plan_report *r, FILE *out, const stru
     }
 }
 
-#define N_WHERE 4 /* columns: stage, where, machine, market */
+#define N_WHERE 4 /* columns: stage, location, machine, market */
 #define N_WHEN 5  /* columns: start, takes, compute, transfer, storage */
 
 static void put_where(struct table *t, const struct app_plan_machine *m)
@@ -160,7 +161,7 @@ static void print_stages(const struct app_plan_report *r, FILE *out, const struc
 {
     static const struct table_column columns[N_WHERE + N_WHEN] = {
         {"stage", .cut_rank = 1, .least = 12},
-        {.title = "where"},
+        {.title = "location"},
         {.title = "machine"},
         {.title = "market"},
         {"start", .right = true},

@@ -29,8 +29,8 @@ void cli_plan_print_explain(const struct app_plan_report *r,
                             const struct text_look *look)
 {
     static const struct table_column columns[] = {
-        {"instead at", .cut_rank = 1, .least = 12},
-        {"on", .cut_rank = 1, .least = 12},
+        {"location", .cut_rank = 1, .least = 12},
+        {"machine", .cut_rank = 1, .least = 12},
         {.title = "market"},
         {"plan cost", .right = true},
         {"added", .right = true},
@@ -54,7 +54,7 @@ void cli_plan_print_explain(const struct app_plan_report *r,
         put_deltas(t, &others[i]);
         shown++;
     }
-    AUTO_MEM char *title = mem_printf("%s elsewhere: %zu other locations, %zu without a plan",
+    AUTO_MEM char *title = mem_printf("%s at other locations: %zu, of which %zu have no plan",
                                       r->explained, n, impossible);
     fputc('\n', out);
     text_paragraph(out, title, 2, look);
