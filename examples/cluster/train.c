@@ -1,10 +1,10 @@
 /* Trains a network that reads digits: alone, or as the server or a worker of a training cluster.
  *
- * The server keeps the weights. Every step it gives them to all workers, each of which learns from
- * its part of the step's batch, and changes them by the sum of what they learned: the same as one
- * process does with the whole batch. When a worker dies in an elastic cluster, the step is done
- * again by those that are left, so that nothing is left out. With --async every worker gets whole
- * batches, and the server changes the weights whenever one answers. */
+ * The server holds the weights. In each step it sends them to all workers, each worker computes the
+ * gradient of its part of the batch, and the server applies the sum of the gradients: the same
+ * update as one process computes with the whole batch. When a worker dies in an elastic cluster,
+ * the remaining workers repeat the step, so no data is left out. With --async every worker gets
+ * whole batches, and the server updates the weights after each answer. */
 #include "digits.h"
 #include "wire.h"
 
@@ -22,21 +22,21 @@ enum { MAX_WORKERS = 1000, EXIT_BAD_INPUT = 2 };
 static const char help[] =
     "usage: train [OPTION...]\n"
     "  --steps N     iterations (200)\n"
-    "  --batch N     examples of each (64)\n"
+    "  --batch N     examples per iteration (64)\n"
     "  --hidden N    hidden units (64)\n"
     "  --rate X      learning rate (0.5)\n"
-    "  --seed N      of the first weights (1)\n"
+    "  --seed N      seed of the initial weights (1)\n"
     "  --async       workers do not wait for each other\n"
-    "  --pace MS     an iteration takes a worker at least so long, as on a slower machine (0)\n"
-    "  --report N    tell of every so many iterations (10)\n"
-    "  --patience S  a peer that says nothing for so long is gone (60)\n"
-    "  --model FILE  where the weights go; below $TRADEWIND_OUTPUT/model unless given\n"
-    "$TRADEWIND_ROLE says whether it is the server or a worker; without it, it trains alone.\n";
+    "  --pace MS     minimum time per iteration, to emulate a slower machine (0)\n"
+    "  --report N    print a metric every N iterations (10)\n"
+    "  --timeout S   seconds without an answer after which a peer counts as lost (60)\n"
+    "  --model FILE  file for the weights (default: below $TRADEWIND_OUTPUT/model)\n"
+    "$TRADEWIND_ROLE is server or worker; without it the program trains in one process.\n";
 
 struct options {
     unsigned steps, batch, hidden, pace_ms, report;
     unsigned long seed;
-    double rate, patience_s;
+    double rate, timeout_s;
     int async;
     const char *model;
 };
@@ -51,7 +51,7 @@ static double number(const char *option, const char *text, double min, double ma
     if (text && end != text && !*end && value >= min && value <= max &&
         (!whole || value == floor(value)))
         return value;
-    fprintf(stderr, "train: %s %s: a %snumber from %g to %g is wanted\n", option, text ? text : "",
+    fprintf(stderr, "train: %s %s: must be a %snumber from %g to %g\n", option, text ? text : "",
             whole ? "whole " : "", min, max);
     exit(EXIT_BAD_INPUT);
 }
@@ -78,8 +78,8 @@ static int take(struct options *o, const char *name, const char *value)
         o->pace_ms = count(name, value, 0, 60000);
     else if (!strcmp(name, "--report"))
         o->report = count(name, value, 1, 1e9);
-    else if (!strcmp(name, "--patience"))
-        o->patience_s = number(name, value, 1, 86400, 0);
+    else if (!strcmp(name, "--timeout"))
+        o->timeout_s = number(name, value, 1, 86400, 0);
     else if (!strcmp(name, "--model") && value)
         o->model = value;
     else
@@ -95,7 +95,7 @@ static struct options read_options(int argc, char **argv)
                         .rate = 0.5,
                         .seed = 1,
                         .report = 10,
-                        .patience_s = 60};
+                        .timeout_s = 60};
 
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help")) {
@@ -263,13 +263,13 @@ static int be_worker(const struct options *o)
     unsigned me =
         count("TRADEWIND_WORKER", variable("TRADEWIND_WORKER"), 0, (double)MAX_WORKERS - 1);
     struct wire_head hello = {.kind = WIRE_HELLO, .part = me, .size = (uint32_t)n};
-    int server = wire_connect(variable("TRADEWIND_SERVER"), o->patience_s);
+    int server = wire_connect(variable("TRADEWIND_SERVER"), o->timeout_s);
 
     if (server < 0 || wire_send(server, hello, NULL) < 0)
         return 1;
     /* The server may wait for each of the others before it goes on. */
-    wire_be_patient(server,
-                    o->patience_s * (1 + count("TRADEWIND_WORKERS", variable("TRADEWIND_WORKERS"),
+    wire_set_timeout(server,
+                     o->timeout_s * (1 + count("TRADEWIND_WORKERS", variable("TRADEWIND_WORKERS"),
                                                1, MAX_WORKERS)));
     float *numbers = allocate(n, sizeof *numbers);
     double *gradient = allocate(n, sizeof *gradient);
@@ -298,7 +298,7 @@ static int lose(struct server *s, unsigned worker)
     close(s->workers[worker]);
     s->workers[worker] = -1;
     s->left--;
-    fprintf(stderr, "train: worker %u is gone, %u left\n", worker, s->left);
+    fprintf(stderr, "train: worker %u is lost, %u left\n", worker, s->left);
     return s->elastic && s->left > 0;
 }
 
@@ -308,12 +308,13 @@ static int welcome(struct server *s, int listener)
         s->workers[i] = -1;
     while (s->left < s->n) {
         struct wire_head hello;
-        int fd = wire_accept(listener, s->o->patience_s);
+        int fd = wire_accept(listener, s->o->timeout_s);
         if (fd < 0)
             return -1;
         if (wire_receive(fd, WIRE_HELLO, 0, &hello, NULL, 0) < 0 || hello.size != s->size ||
             hello.part >= s->n || s->workers[hello.part] >= 0) {
-            fprintf(stderr, "train: somebody came who is no worker of this training\n");
+            fprintf(stderr,
+                    "train: rejected a connection that is not from a worker of this training\n");
             close(fd);
             continue;
         }
@@ -414,9 +415,9 @@ static int serve_apart(struct server *s)
         struct pollfd fds[MAX_WORKERS];
         for (unsigned i = 0; i < s->n; i++)
             fds[i] = (struct pollfd){.fd = s->workers[i], .events = POLLIN};
-        int ready = poll(fds, s->n, (int)(s->o->patience_s * 1000));
+        int ready = poll(fds, s->n, (int)(s->o->timeout_s * 1000));
         if (ready == 0) {
-            fprintf(stderr, "train: no worker has said anything for %g s\n", s->o->patience_s);
+            fprintf(stderr, "train: no worker has answered for %g s\n", s->o->timeout_s);
             return -1;
         }
         for (unsigned i = 0; ready > 0 && i < s->n && done < s->o->steps; i++)

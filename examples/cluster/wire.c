@@ -46,10 +46,10 @@ static int split(const char *address, char host[static HOST_MAX], const char **p
 }
 
 /* A peer that says nothing for so long is gone; so is one that does not acknowledge. */
-void wire_be_patient(int fd, double patience_s)
+void wire_set_timeout(int fd, double timeout_s)
 {
-    struct timeval wait = {.tv_sec = (time_t)patience_s};
-    int on = 1, room = BUFFER_BYTES, most_ms = (int)fmin(patience_s * 1000, 1e9);
+    struct timeval wait = {.tv_sec = (time_t)timeout_s};
+    int on = 1, room = BUFFER_BYTES, most_ms = (int)fmin(timeout_s * 1000, 1e9);
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
@@ -70,10 +70,10 @@ static int try_connect(const struct addrinfo *found)
     return -1;
 }
 
-int wire_connect(const char *address, double patience_s)
+int wire_connect(const char *address, double timeout_s)
 {
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
-    double until_s = now_s() + patience_s;
+    double until_s = now_s() + timeout_s;
     struct addrinfo *found = NULL;
     char host[HOST_MAX];
     const char *port;
@@ -92,7 +92,7 @@ int wire_connect(const char *address, double patience_s)
     freeaddrinfo(found);
     if (fd < 0)
         return complain(address, "the server does not answer");
-    wire_be_patient(fd, patience_s);
+    wire_set_timeout(fd, timeout_s);
     return fd;
 }
 
@@ -124,16 +124,16 @@ int wire_listen(const char *address)
     return complain(address, strerror(errno));
 }
 
-int wire_accept(int listener, double patience_s)
+int wire_accept(int listener, double timeout_s)
 {
     struct pollfd ready = {.fd = listener, .events = POLLIN};
 
-    if (poll(&ready, 1, (int)(patience_s * 1000)) <= 0)
+    if (poll(&ready, 1, (int)(timeout_s * 1000)) <= 0)
         return complain("server", "not all workers have come");
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return complain("server", strerror(errno));
-    wire_be_patient(fd, patience_s);
+    wire_set_timeout(fd, timeout_s);
     return fd;
 }
 

@@ -21,13 +21,13 @@ struct wire_head {
 };
 
 /* Connects to HOST:PORT, again and again for so long. -1 after a message. */
-int wire_connect(const char *address, double patience_s);
+int wire_connect(const char *address, double timeout_s);
 /* Listens on the port of HOST:PORT. -1 after a message. */
 int wire_listen(const char *address);
 /* How long it may say nothing, from now on. */
-void wire_be_patient(int fd, double patience_s);
+void wire_set_timeout(int fd, double timeout_s);
 /* The next who comes within so long. -1 after a message. */
-int wire_accept(int listener, double patience_s);
+int wire_accept(int listener, double timeout_s);
 
 /* 0, or -1 after a message: the other end is gone, says nothing for too long, or nonsense. */
 int wire_send(int fd, struct wire_head head, const float *numbers);

@@ -212,8 +212,8 @@ static void judge(const struct worker *w, const struct batch *batch)
     }
 }
 
-/* What the errors of the batch ask of one unit: `deltas` by its input, for each image; its weights
- * to the scores change at once, since nothing reads them until the next batch is judged. */
+/* Backpropagates the errors of the batch through one hidden unit: writes `deltas` of its input, for
+ * each image, and updates its output weights, which are not read before the next batch. */
 static void learn_output(struct trainer *t, uint32_t unit, float deltas[BATCH])
 {
     float *weights = t->model->out + (size_t)unit * CLASSES;

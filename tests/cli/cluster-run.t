@@ -266,7 +266,7 @@ def test_killed_elastic(c):
     got = c.home.run("run", "show", run, "--follow")
     check(got.returncode == 0 and "continued without 1 of its workers; rank 3: ended by signal 9"
           in got.stdout, "goes on without it", got.stdout, got.stderr)
-    check("worker 2 is gone, 2 left" in c.log(job), "and says so", c.log(job))
+    check("worker 2 is lost, 2 left" in c.log(job), "and says so", c.log(job))
     off = farthest(c.model(), c.alone(flags))
     check(off < 1e-5, "and comes to the same model", off)
 
@@ -287,7 +287,7 @@ def test_curve(c, one):
 def test_lost_host(c):
     """Long: a whole host goes, without a word, and the others go on."""
     flags = "--steps 60 --hidden 32 --report 1"
-    got = c.home.run(*c.on_hosts("run", flags + " --pace 100 --patience 5", "--workers", "3",
+    got = c.home.run(*c.on_hosts("run", flags + " --pace 100 --timeout 5", "--workers", "3",
                                  "--elastic", "--detach", "--json"))
     run = str(json.loads(got.stdout)["run"])
     first = lambda: c.home.json("run", "show", run)["stages"][0]["job"] or 0
