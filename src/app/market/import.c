@@ -55,11 +55,11 @@ static const struct record count_record =
     {"rows_read", FIELD(COUNT, type, at rows_read), .help = "Rows read."},                         \
     {"rows_kept", FIELD(COUNT, type, at rows_kept), .help = "Rows that joined the histories."},    \
     {"rows_dropped", FIELD(COUNT, type, at rows_dropped), .help = "Rows that were dropped."},      \
-    {"lives", FIELD(COUNT, type, at lives), .help = "Lives of instances that were watched."},      \
+    {"lives", FIELD(COUNT, type, at lives), .help = "Lifetimes of watched instances."},            \
     {"dropped", FIELD(RECORDS, type, at dropped), .record = &count_record,                         \
      .help = "Dropped rows by reason."},                                                           \
     {"notes", FIELD(RECORDS, type, at notes), .record = &count_record,                             \
-     .help = "Rows that were kept and are odd, by reason."}
+     .help = "Rows that were kept with a warning, by reason."}
 
 static const struct field first_fields[] = {
     {"line", FIELD(COUNT, struct app_market_dropped, line), .help = "Line of the file."},

@@ -63,7 +63,7 @@ static const struct field row_fields[] = {
     ROW(REAL, gpus, .help = "Accelerators per instance; null = unknown."),
     ROW(COUNT, zones, .heading = "zones", .help = "Zones with a history."),
     ROW(COUNT, records, .heading = "records", .help = "Price records."),
-    ROW(COUNT, lives, .heading = "lives", .cell = lives_cell,
+    ROW(COUNT, lives, .heading = "lifetimes", .cell = lives_cell,
         .help = "Instances watched until their preemption or the end of the log."),
     ROW(TEXT, begin, .heading = "from", .cell = begin_cell, .help = "Time of the first record."),
     ROW(TEXT, end, .heading = "to", .cell = end_cell,

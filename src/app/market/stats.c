@@ -39,7 +39,7 @@ static const struct field lives_fields[] = {
     LIVES(TEXT, cloud, .is_column_only = true, .heading = "offer", .cell = lives_cell,
           .cut_rank = 1, .least_width = 16),
     LIVES(TEXT, instance_type, .is_column_only = true, .heading = "instance type"),
-    LIVES(COUNT, count, .heading = "lives", .help = "Instances watched."),
+    LIVES(COUNT, count, .heading = "lifetimes", .help = "Instances watched."),
     LIVES(COUNT, preempted, .heading = "preempted", .help = "Instances preempted."),
     LIVES(REAL, watched_hours, .unit = "h", .heading = "watched", .digits = 1, .suffix = " h",
           .help = "Hours of all instances together."),

@@ -44,7 +44,7 @@ static void print_formats(const struct operate_text *t, const struct app_market_
         {.title = "rows", .right = true},
         {.title = "kept", .right = true},
         {.title = "dropped", .right = true},
-        {.title = "lives", .right = true},
+        {.title = "lifetimes", .right = true},
     };
     AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
     const struct app_market_file *files = done->files.items;
@@ -99,7 +99,7 @@ static void print_imported(struct operate_text *t, const void *record)
 
     print_formats(t, done);
     print_counts(t->out, "\nDropped:\n", &done->rows.dropped);
-    print_counts(t->out, "\nKept, but odd:\n", &done->rows.notes);
+    print_counts(t->out, "\nKept, with warnings:\n", &done->rows.notes);
     print_first_dropped(t, done);
     for (size_t i = 0; i < done->not_recognised.n && i < FILES_SHOWN_MAX; i++) {
         fputs(i ? "" : "\nNot recognised, left out:\n", t->out);
@@ -128,7 +128,7 @@ const struct command command_market_import = {
         "\n"
         "New records join the histories imported before. An import takes all of its files or "
         "none. Records that exist already change nothing. The report counts the rows that cannot "
-        "be used and those that are odd. A file without a usable row is an error that names file "
+        "be used and those with warnings. A file without a usable row is an error that names file "
         "and line.",
     .example = "tradewind market import prices/aws",
     .operation = &market_import_operation,
@@ -141,7 +141,7 @@ const struct command command_market_ls = {
     .name = "market ls",
     .summary = "List the imported price histories",
     .details = "One row per region, instance type and format; the zones are counted together. "
-               "Lives are instances that were watched until their preemption.",
+               "Lifetimes are those of instances that were watched until their preemption.",
     .example = "tradewind market ls",
     .operation = &market_list_operation,
 };

@@ -104,7 +104,7 @@ static void print_live(const struct operate_text *t, const struct app_market_rep
     print_left_out(t, &r->left_out);
     print_names(t, "Clouds whose histories cover too few of the starts: ", &r->clouds.left_out,
                 " (--clouds includes them).\n");
-    print_names(t, "No recorded lives of instances of ", &r->clouds.unmeasured,
+    print_names(t, "No recorded lifetimes of instances of ", &r->clouds.unmeasured,
                 ": replayed without preemptions (--preemptions sets a rate).\n");
 }
 
