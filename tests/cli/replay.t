@@ -54,7 +54,7 @@ is "$(json '[(s["set"], s["goes"]) for s in d["sets"]]' <<<"$out")" "[('@last:1'
 "$TRADEWIND" alias --remove @sums:keep >/dev/null
 run gc --economic
 is "$code" 0 "at real prices"
-contains "$out" "None is cheaper to make again" "a few bytes are cheaper to keep"
+contains "$out" "None is cheaper to recreate" "a few bytes are cheaper to keep"
 run gc --economic --gb-month 900000000 --horizon 1200
 contains "$out" "Nothing was removed" "a look removes nothing"
 is "$("$TRADEWIND" cat /last/n)" 14 "nothing"

@@ -99,11 +99,11 @@ static void print_verdict(struct operate_text *t)
         fprintf(t->out, "and %" PRIu64 " more (--json lists all)\n", s->n_sets - SETS_SHOWN);
     putc('\n', t->out);
     if (s->n_going == 0) {
-        fputs("None is cheaper to make again than to keep.\n", t->out);
+        fputs("None is cheaper to recreate than to keep.\n", t->out);
     } else if (s->removed) {
         fprintf(t->out,
                 "Removed the content of %" PRIu64 " %s, %s. Versions, digests and provenance stay; "
-                "`tradewind\nreplay` makes the content again.\n",
+                "`tradewind\nreplay` recreates the content.\n",
                 s->n_going, s->n_going == 1 ? "set" : "sets", text_bytes(s->bytes, text));
     } else {
         fprintf(t->out, "Would remove the content of %" PRIu64 " %s, %s. ", s->n_going,
