@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "estimate/fit_internal.h"
-#include "estimate/lsq.h"
 
 #include <math.h>
 #include <stdio.h>

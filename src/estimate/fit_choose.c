@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "base/number.h"
-#include "estimate/lsq.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,7 @@
-#include "estimate/lsq.h"
-
+/* Least squares by orthogonal columns, with leave-one-out errors and intervals. The fit of run
+ * times uses it. */
 #include "base/mem.h"
+#include "estimate/fit_internal.h"
 
 #include <assert.h>
 #include <math.h>

@@ -14,36 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *market_drop_text(enum market_drop drop)
-{
-    static const char *const texts[MARKET_N_DROPS] = {
-        [MARKET_DROP_DUPLICATE] = "the same record again",
-        [MARKET_DROP_CONFLICT] = "another price for an offer and time that have one",
-        [MARKET_DROP_PRICE] = "negative, zero or no price",
-        [MARKET_DROP_TIME] = "no time that exists",
-        [MARKET_DROP_MALFORMED] = "malformed",
-        [MARKET_DROP_PRODUCT] = "not for Linux/UNIX",
-    };
+const char *const market_drop_texts[MARKET_N_DROPS] = {
+    [MARKET_DROP_DUPLICATE] = "the same record again",
+    [MARKET_DROP_CONFLICT] = "another price for an offer and time that have one",
+    [MARKET_DROP_PRICE] = "negative, zero or no price",
+    [MARKET_DROP_TIME] = "no time that exists",
+    [MARKET_DROP_MALFORMED] = "malformed",
+    [MARKET_DROP_PRODUCT] = "not for Linux/UNIX",
+};
 
-    return texts[drop];
-}
-
-const char *market_note_text(enum market_note note)
-{
-    static const char *const texts[MARKET_N_NOTES] = {
-        [MARKET_NOTE_ORDER] = "against the order of the file (sorted in)",
-        [MARKET_NOTE_ZONE] = "in another time zone (converted to UTC)",
-        [MARKET_NOTE_NO_ZONE] = "without a time zone (taken as UTC)",
-        [MARKET_NOTE_GAP] = "more than two days after the record before",
-        [MARKET_NOTE_WITHDRAWN] = "not for sale from then on",
-        [MARKET_NOTE_SPIKE] = "three times the price on both sides of it (a typing error?)",
-        [MARKET_NOTE_GPU] = "of an instance type whose accelerators are not known",
-        [MARKET_NOTE_FAILED] = "instance that could not be launched",
-        [MARKET_NOTE_CUT] = "life cut off by the end of the log",
-    };
-
-    return texts[note];
-}
+const char *const market_note_texts[MARKET_N_NOTES] = {
+    [MARKET_NOTE_ORDER] = "against the order of the file (sorted in)",
+    [MARKET_NOTE_ZONE] = "in another time zone (converted to UTC)",
+    [MARKET_NOTE_NO_ZONE] = "without a time zone (taken as UTC)",
+    [MARKET_NOTE_GAP] = "more than two days after the record before",
+    [MARKET_NOTE_WITHDRAWN] = "not for sale from then on",
+    [MARKET_NOTE_SPIKE] = "three times the price on both sides of it (a typing error?)",
+    [MARKET_NOTE_GPU] = "of an instance type whose accelerators are not known",
+    [MARKET_NOTE_FAILED] = "instance that could not be launched",
+    [MARKET_NOTE_CUT] = "life cut off by the end of the log",
+};
 
 static struct market_file_report *add_report(struct market_import *im,
                                              const char *path,

@@ -23,7 +23,7 @@ enum market_drop {
     MARKET_DROP_PRODUCT,   /* not Linux/UNIX, whose prices the others are not comparable with */
     MARKET_N_DROPS
 };
-const char *market_drop_text(enum market_drop drop);
+extern const char *const market_drop_texts[MARKET_N_DROPS];
 
 /* What is odd about rows that are used. */
 enum market_note {
@@ -38,7 +38,7 @@ enum market_note {
     MARKET_NOTE_CUT,       /* a life that ends with the log, not with a preemption */
     MARKET_N_NOTES
 };
-const char *market_note_text(enum market_note note);
+extern const char *const market_note_texts[MARKET_N_NOTES];
 
 struct market_file_report {
     char *path;

@@ -57,14 +57,18 @@ static const struct known_type known_types[] = {
 };
 #define N_KNOWN_TYPES (sizeof known_types / sizeof *known_types)
 
-static int compare_kind(const struct catalog *c,
-                        const struct catalog_kind *k,
-                        const char *cloud,
-                        const char *type)
-{
-    int by = strcmp(catalog_text(c, k->cloud), cloud);
+struct kind_key {
+    const struct catalog *c;
+    const char *cloud, *type;
+};
 
-    return by ? by : strcmp(catalog_text(c, k->instance_type), type);
+static int compare_kind(const void *key, const void *kind)
+{
+    const struct kind_key *want = key;
+    const struct catalog_kind *k = kind;
+    int by = strcmp(want->cloud, catalog_text(want->c, k->cloud));
+
+    return by ? by : strcmp(want->type, catalog_text(want->c, k->instance_type));
 }
 
 /* Kinds are sorted by cloud and instance type. */
@@ -72,20 +76,9 @@ static const struct catalog_kind *find_kind(const struct catalog *c,
                                             const char *cloud,
                                             const char *type)
 {
-    size_t low = 0, high = c->n_kinds;
+    const struct kind_key key = {c, cloud, type};
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct catalog_kind *k = &c->kinds[middle];
-        int by = compare_kind(c, k, cloud, type);
-        if (by == 0)
-            return k;
-        if (by < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return bsearch(&key, c->kinds, c->n_kinds, sizeof *c->kinds, compare_kind);
 }
 
 /* Azure's portal says "NC6s v3" for what its price list calls Standard_NC6s_v3. */

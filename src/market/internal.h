@@ -125,8 +125,8 @@ int import_read_keepalive(struct import_at *at, struct err *e);
 
 /* ---- the offline optimum ---- */
 
-/* offline_reduce.c reduces the market to the offers that matter, for all questions about a job;
- * offline_frame.c sets the steps of one question; offline_relax.c prices every (event, offer) by a
+/* offline_frame.c reduces the market to the offers that matter, for all questions about a job, and
+ * sets the steps of one question; offline_relax.c prices every (event, offer) by a
  * Lagrangian relaxation at the best worth of work; offline.c searches under these bounds. */
 
 /* Choices of the relaxation. */

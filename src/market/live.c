@@ -269,18 +269,13 @@ double *market_live_moves(const struct market_live *l,
 
 /* ---- replays ---- */
 
-const char *market_start_text(enum market_start_state state)
-{
-    static const char *const texts[] = {
-        [MARKET_START_COVERED] = "covered",
-        [MARKET_START_TOO_EARLY] = "before the histories of all clouds begin",
-        [MARKET_START_TOO_LATE] = "after a history ends",
-        [MARKET_START_CUT] = "a history ends before the job does",
-        [MARKET_START_IMPOSSIBLE] = "no strategy could keep the deadline",
-    };
-
-    return texts[state];
-}
+const char *const market_start_texts[MARKET_START_IMPOSSIBLE + 1] = {
+    [MARKET_START_COVERED] = "covered",
+    [MARKET_START_TOO_EARLY] = "before the histories of all clouds begin",
+    [MARKET_START_TOO_LATE] = "after a history ends",
+    [MARKET_START_CUT] = "a history ends before the job does",
+    [MARKET_START_IMPOSSIBLE] = "no strategy could keep the deadline",
+};
 
 /* The lowest price of work, averaged over the week before. */
 static double usual_rate(const struct market_job *j, size_t start)
@@ -495,17 +490,23 @@ static void add_up(struct market_live_answer *a, size_t row, double deadline_aft
     m->preemptions /= n;
 }
 
-static void replay_all(struct market_live *l,
-                       const struct market_live_question *q,
-                       struct market_live_answer *out)
+void market_live_replay(struct market_live *l,
+                        const struct market_live_question *q,
+                        struct market_live_answer *out)
 {
+    AUTO(market_reduced)
+    struct market_reduced *reduced = q->reduced ? NULL : market_reduced_new(q->job);
+    struct market_live_question asked = *q;
+
+    if (reduced)
+        asked.reduced = reduced;
     *out = (struct market_live_answer){.n_starts = l->n_starts};
     out->starts = mem_zero(l->n_starts, sizeof *out->starts);
     for (size_t i = 0; i < l->n_starts; i++) {
         struct market_live_start *s = &out->starts[i];
         *s = l->starts[i];
         if (s->state == MARKET_START_COVERED)
-            replay_start(l, q, s, l->lowest_usd_per_s + i * l->scene->n_offers);
+            replay_start(l, &asked, s, l->lowest_usd_per_s + i * l->scene->n_offers);
         out->bound_usd += s->state == MARKET_START_COVERED ? s->bound_usd : 0;
         out->n_covered += s->state == MARKET_START_COVERED;
         out->n_proved += s->state == MARKET_START_COVERED && s->proved;
@@ -513,19 +514,6 @@ static void replay_all(struct market_live *l,
     out->bound_usd /= (double)out->n_covered;
     for (size_t row = 0; row < MARKET_N_ROWS; row++)
         add_up(out, row, q->deadline_after_s);
-}
-
-void market_live_replay(struct market_live *l,
-                        const struct market_live_question *q,
-                        struct market_live_answer *out)
-{
-    struct market_live_question with_reduced = *q;
-    AUTO(market_reduced)
-    struct market_reduced *reduced = q->reduced ? NULL : market_reduced_new(q->job);
-
-    if (reduced)
-        with_reduced.reduced = reduced;
-    replay_all(l, &with_reduced, out);
 }
 
 void market_live_answer_clear(struct market_live_answer *a)

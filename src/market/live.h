@@ -88,7 +88,7 @@ enum market_start_state {
     MARKET_START_CUT,       /* some strategy would not be done when the first history ends */
     MARKET_START_IMPOSSIBLE /* the deadline cannot be kept by anybody */
 };
-const char *market_start_text(enum market_start_state state);
+extern const char *const market_start_texts[MARKET_START_IMPOSSIBLE + 1];
 
 struct market_live_start {
     double at_s;

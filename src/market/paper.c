@@ -18,21 +18,16 @@
 #define USUAL_STARTS 30
 #define NONE UINT32_MAX
 
-const char *market_strategy_text(enum market_strategy s)
-{
-    static const char *const texts[MARKET_N_STRATEGIES] = {
-        [MARKET_SINGLE] = "1xV100",       [MARKET_GPU_TYPE] = "gpu-type",
-        [MARKET_MULTI_GPU] = "multi-gpu", [MARKET_MULTI_CLOUD] = "multi-cloud",
-        [MARKET_DYNAMIC] = "dynamic",
-    };
-
-    return texts[s];
-}
+const char *const market_strategy_texts[MARKET_N_STRATEGIES] = {
+    [MARKET_SINGLE] = "1xV100",       [MARKET_GPU_TYPE] = "gpu-type",
+    [MARKET_MULTI_GPU] = "multi-gpu", [MARKET_MULTI_CLOUD] = "multi-cloud",
+    [MARKET_DYNAMIC] = "dynamic",
+};
 
 bool market_strategy_parse(const char *text, enum market_strategy *out)
 {
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++) {
-        if (strcmp(text, market_strategy_text((enum market_strategy)i)) == 0) {
+        if (strcmp(text, market_strategy_texts[i]) == 0) {
             *out = (enum market_strategy)i;
             return true;
         }
@@ -249,8 +244,7 @@ bool market_paper_covered(const struct market_paper *p, size_t start)
 struct market_paper_model {
     const struct market_paper *paper;
     double per_s[MARKET_PAPER_GPUS_MAX];
-    uint32_t
-        *choices[MARKET_DYNAMIC]; /* of each strategy on each day; dynamic's are multi-cloud's */
+    uint32_t choices[]; /* [strategy * n_days + day]; dynamic's are multi-cloud's */
 };
 
 static uint32_t choose(const struct market_paper_model *m, enum market_strategy s, size_t day)
@@ -282,23 +276,18 @@ struct market_paper_model *market_paper_model_new(const struct market_paper *p,
         err_set(e, ERR_NOFIT, "the model has no throughput on %s", MARKET_REFERENCE_GPU);
         return NULL;
     }
-    struct market_paper_model *m = mem_zero(1, sizeof *m);
+    struct market_paper_model *m =
+        mem_zero(1, sizeof *m + MARKET_DYNAMIC * p->n_days * sizeof *m->choices);
     m->paper = p;
     memcpy(m->per_s, per_s, p->n_gpus * sizeof *per_s);
-    for (size_t s = 0; s < MARKET_DYNAMIC; s++) {
-        m->choices[s] = mem_zero(p->n_days, sizeof **m->choices);
+    for (size_t s = 0; s < MARKET_DYNAMIC; s++)
         for (size_t day = 0; day < p->n_days; day++)
-            m->choices[s][day] = choose(m, (enum market_strategy)s, day);
-    }
+            m->choices[s * p->n_days + day] = choose(m, (enum market_strategy)s, day);
     return m;
 }
 
 void market_paper_model_free(struct market_paper_model *m)
 {
-    if (!m)
-        return;
-    for (size_t s = 0; s < MARKET_DYNAMIC; s++)
-        free(m->choices[s]);
     free(m);
 }
 
@@ -309,7 +298,7 @@ struct market_paper_run market_paper_replay(const struct market_paper_model *m,
 {
     const struct market_paper *p = m->paper;
     const uint32_t *choices =
-        m->choices[strategy == MARKET_DYNAMIC ? MARKET_MULTI_CLOUD : strategy];
+        m->choices + (strategy == MARKET_DYNAMIC ? MARKET_MULTI_CLOUD : strategy) * p->n_days;
     size_t day = p->starts[start];
     double left = reference_days * DAY_S * m->per_s[p->reference];
     uint32_t now = choices[day];

@@ -20,7 +20,7 @@ enum market_strategy {
     MARKET_DYNAMIC,     /* "dynamic": the same, chosen again each day */
     MARKET_N_STRATEGIES
 };
-const char *market_strategy_text(enum market_strategy s);
+extern const char *const market_strategy_texts[MARKET_N_STRATEGIES];
 bool market_strategy_parse(const char *text, enum market_strategy *out);
 
 #define MARKET_REFERENCE_GPU "V100"

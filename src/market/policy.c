@@ -3,17 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {
+const char *const market_policy_texts[MARKET_THRESHOLD + 1] = {
     [MARKET_STATIC] = "static",
     [MARKET_GREEDY] = "greedy",
     [MARKET_MARGIN] = "margin",
     [MARKET_THRESHOLD] = "threshold",
 };
-
-const char *market_policy_text(enum market_policy_kind kind)
-{
-    return names[kind];
-}
 
 double market_start_s(const struct market_switching *sw, uint32_t from, uint32_t to, bool leaves)
 {

@@ -78,6 +78,6 @@ struct market_policy {
 /* A job with a deadline goes, under any policy but STATIC, where it ends in time if it can. */
 struct market_action market_decide(const struct market_policy *p, const struct market_view *v);
 
-const char *market_policy_text(enum market_policy_kind kind);
+extern const char *const market_policy_texts[MARKET_THRESHOLD + 1];
 
 #endif

@@ -219,7 +219,7 @@ static void end_lease(struct progress *t, size_t to_event, double end_s, double 
         struct market_log *log = t->replay->log;
         log->leases = mem_room(log->leases, log->n, &log->cap, sizeof *log->leases);
         log->leases[log->n++] = (struct market_lease){t->view.offer, t->stay.begin_s, end_s,
-                                                      work_done, microusd + t->move_microusd};
+                                                      microusd + t->move_microusd};
     }
     t->view.checkpoint = t->view.place[t->view.offer];
     t->view.offer_before = t->view.offer;

@@ -39,7 +39,6 @@ AUTO_DEFINE(market_job)
 struct market_lease {
     size_t offer;
     double begin_s, end_s;
-    double work_done; /* by the job, at its end */
     int64_t microusd; /* with the move there */
 };
 struct market_log {

@@ -7,16 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *market_feed_text(enum market_feed feed)
-{
-    static const char *const texts[MARKET_N_FEEDS] = {
-        [MARKET_FEED_CSV] = "csv",     [MARKET_FEED_AWS] = "aws",
-        [MARKET_FEED_AZURE] = "azure", [MARKET_FEED_GCP] = "gcp",
-        [MARKET_FEED_DAILY] = "daily", [MARKET_FEED_KEEPALIVE] = "keepalive",
-    };
-
-    return texts[feed];
-}
+const char *const market_feed_texts[MARKET_N_FEEDS] = {
+    [MARKET_FEED_CSV] = "csv", [MARKET_FEED_AWS] = "aws",     [MARKET_FEED_AZURE] = "azure",
+    [MARKET_FEED_GCP] = "gcp", [MARKET_FEED_DAILY] = "daily", [MARKET_FEED_KEEPALIVE] = "keepalive",
+};
 
 int market_compare_offers(const struct market_offer *a, const struct market_offer *b)
 {

@@ -24,7 +24,7 @@ enum market_feed {
     MARKET_N_FEEDS
 };
 /* "csv", "aws", "azure", "gcp", "daily", "keepalive". */
-const char *market_feed_text(enum market_feed feed);
+extern const char *const market_feed_texts[MARKET_N_FEEDS];
 
 struct market_point {
     double at_s;

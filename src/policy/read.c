@@ -276,13 +276,9 @@ static int read_arrival(const struct reader *r, const struct policy_job *m)
 
 static int read_job(struct reader *r, void *item)
 {
-    static const char *const all[] = {"name",  "gang",      "throughput", "iterations",
-                                      "slo_h", "arrival_h", NULL};
-    static const char *const of_line[] = {"name",  "gang", "throughput", "iterations",
-                                          "slo_h", "at_h", NULL};
-    static const char *const without[] = {"name",       "gang",  "throughput",
-                                          "iterations", "slo_h", NULL};
-    const char *const *known = r->lines->used ? of_line : r->is_trace ? all : without;
+    const char *arrival = r->lines->used ? "at_h" : r->is_trace ? "arrival_h" : NULL;
+    const char *const known[] = {"name",  "gang",  "throughput", "iterations",
+                                 "slo_h", arrival, NULL};
     struct policy_job *m = item;
 
     *m = (struct policy_job){.gang = 1, .slo_h = (double)INFINITY};
@@ -437,11 +433,13 @@ static int read_others(struct reader *r)
 
 static int read_all(struct reader *r)
 {
-    static const char *const all[] = {
-        "types", "jobs", "group_quotas", "price_intervals", "budget_usd", "preemptions", NULL};
-    static const char *const without[] = {"types",           "jobs",       "group_quotas",
-                                          "price_intervals", "budget_usd", NULL};
-    const char *const *known = r->is_trace ? all : without;
+    const char *const known[] = {"types",
+                                 "jobs",
+                                 "group_quotas",
+                                 "price_intervals",
+                                 "budget_usd",
+                                 r->is_trace ? "preemptions" : NULL,
+                                 NULL};
 
     if (!json_is_object(r->root))
         return err_set(r->e, ERR_USAGE, "expected an object {types, jobs, ...}");

@@ -188,10 +188,10 @@ static int put_rows(const struct answer *out,
                                      .rows_dropped = f->rows_read - f->rows_kept,
                                      .lives = f->n_spells};
     for (unsigned k = 0; k < MARKET_N_DROPS; k++)
-        if (put_count(out, &rows->dropped, market_drop_text(k), f->dropped[k], e) < 0)
+        if (put_count(out, &rows->dropped, market_drop_texts[k], f->dropped[k], e) < 0)
             return -1;
     for (unsigned k = 0; k < MARKET_N_NOTES; k++)
-        if (put_count(out, &rows->notes, market_note_text(k), f->notes[k], e) < 0)
+        if (put_count(out, &rows->notes, market_note_texts[k], f->notes[k], e) < 0)
             return -1;
     return 0;
 }
@@ -221,7 +221,7 @@ static int put_files(struct import *im, struct err *e)
         struct app_market_file *file = &files[i];
         *file = (struct app_market_file){
             .path = f->path,
-            .format = market_feed_text(f->feed),
+            .format = market_feed_texts[f->feed],
             .dropped = {f->bad_line, f->bad_text},
         };
         file->first = f->bad_line ? &file->dropped : NULL;

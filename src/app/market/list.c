@@ -91,7 +91,7 @@ static struct row next_row(const struct market *m,
         .region = o->region,
         .instance_type = o->instance_type,
         .gpu = *o->gpu ? o->gpu : NULL,
-        .format = market_feed_text(o->feed),
+        .format = market_feed_texts[o->feed],
         .gpus = o->gpus > 0 ? o->gpus : (double)NAN,
     };
 

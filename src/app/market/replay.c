@@ -187,7 +187,7 @@ static struct app_market_row row_of(const struct app_market_paper *p,
     for (size_t i = 0; i < p->n_starts; i++)
         json_array_append_new(costs, json_real(market_paper_replay(choices, s, days, i).cost_usd));
     return (struct app_market_row){
-        .name = market_strategy_text(s),
+        .name = market_strategy_texts[s],
         .mean_cost_usd = means[s].cost_usd,
         .reduction = means[MARKET_SINGLE].cost_usd / means[s].cost_usd,
         .mean_hours = means[s].hours,

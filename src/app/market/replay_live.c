@@ -11,7 +11,7 @@
 const char *app_market_row_text(size_t row)
 {
     if (row < MARKET_N_STRATEGIES)
-        return market_strategy_text((enum market_strategy)row);
+        return market_strategy_texts[row];
     return row == MARKET_ROW_BEST_STATIC ? "best-static" : "offline";
 }
 
@@ -79,7 +79,7 @@ static int put_days(struct live *r, const struct answer *out, struct err *e)
     r->covered.items = covered;
     for (size_t i = 0; i < a->n_starts; i++) {
         const char *day = app_market_day(a->starts[i].at_s, r->days[i]);
-        struct app_market_left_out left = {day, market_start_text(a->starts[i].state), i};
+        struct app_market_left_out left = {day, market_start_texts[a->starts[i].state], i};
         if (a->starts[i].state == MARKET_START_COVERED)
             covered[r->covered.n++] = day;
         else if (answer_push(out, &r->left_out, &left, sizeof left, e) < 0)
@@ -196,7 +196,7 @@ static int replay(struct app *app,
     /* Days that the request names are not left out in silence. */
     if (!r->answer.n_covered && strchr(starts, '-'))
         return err_set(e, ERR_NOFIT, "%s %s: %s", answer_spell(out, "starts", field), starts,
-                       market_start_text(r->answer.starts[0].state));
+                       market_start_texts[r->answer.starts[0].state]);
     if (put_days(r, out, e) < 0)
         return -1;
     return q->trace ? make_trace(r, out, e) : 0;
@@ -230,7 +230,7 @@ int app_market_replay_live(struct app *app,
         .work_v100_days = r.asked.reference_days,
         .region = r.c.region,
         .cloud = r.c.cloud,
-        .policy = market_policy_text(r.c.question.policy.kind),
+        .policy = market_policy_texts[r.c.question.policy.kind],
         .starts = r.answer.n_starts,
         .covered_starts = r.answer.n_covered,
         .start_days = r.covered,

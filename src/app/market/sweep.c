@@ -320,7 +320,7 @@ static int sweep_live(struct app *app,
     }
     swept.cloud = c.cloud;
     swept.region = c.region;
-    swept.policy = market_policy_text(c.question.policy.kind);
+    swept.policy = market_policy_texts[c.question.policy.kind];
     swept.starts = c.n_starts;
     swept.gap = c.question.gap;
     app_market_put_clouds(&c, &swept.clouds);

@@ -184,7 +184,7 @@ static char *note_of(const struct app_run_follow *m, const struct market_policy 
     buf_init(&b, NOTE_MAX_BYTES);
     put_names(&b, "follows prices of ", &l->clouds);
     buf_printf(&b, " from %s on: %s", app_market_time(m->start_s, from),
-               market_policy_text(policy->kind));
+               market_policy_texts[policy->kind]);
     put_names(&b, "; histories do not cover that time of ", &l->left_out);
     put_names(&b, "; preemptions are not recorded of ", &l->unmeasured);
     return mem_dup(buf_str(&b));

@@ -1,4 +1,4 @@
-#include "estimate/lsq.h"
+#include "estimate/fit_internal.h"
 
 #include "base/auto.h"
 #include "simulate.h"

@@ -231,7 +231,7 @@ static void check_online(struct market_offline *o, enum case_kind kind, const ch
             better += b.cost_microusd < least - 30;
             if (b.cost_microusd < least - 30)
                 printf("# %s, seed %d, %s: %.6f, offline %.6f\n", name, (int)seed,
-                       market_policy_text(p), money_to_usd(b.cost_microusd),
+                       market_policy_texts[p], money_to_usd(b.cost_microusd),
                        money_to_usd(a.bill.cost_microusd));
         }
         for (size_t i = 0; i < c.n_offers; i++) {
