@@ -70,16 +70,16 @@ const struct command_group command_groups[] = {{"All", &plan}, {0}};
 /* Splits line at blanks, "''" being an empty word, and runs it. */
 static int run(const char *line, struct err *e)
 {
-    char *words[16], *copy = mem_dup(line), *rest = copy, *word;
+    static char copy[200]; /* values are read after the call */
+    char *words[16], *rest = copy, *word;
     int n = 0;
 
+    snprintf(copy, sizeof copy, "%s", line);
     while ((word = strsep(&rest, " ")) && n < 16)
         words[n++] = strcmp(word, "''") == 0 ? word + 2 : word;
     seen[0] = 0;
     *e = (struct err){0};
-    int code = command_main(n, words, e);
-    free(copy);
-    return code;
+    return command_main(n, words, e);
 }
 
 static void accepted(void)
