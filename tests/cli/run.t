@@ -264,6 +264,9 @@ is "$(sed 's/"run": *[0-9]*//; s/"[a-z]*_at": *"[^"]*"//g' paper1.json)" \
 check "its stages are told" grep -q '"stage": *"plus"' paper1.json
 is "$("$TRADEWIND" machines ls --json)" "[]" "no machine is left"
 
+is "$(TRADEWIND_HOME=$scratch/new "$TRADEWIND" run ls)" \
+    "There are no runs; tradewind run PIPELINE starts one." "a new home has no runs"
+
 # ---- bad input ----
 refused() { # what, error, command...
     local what=$1 text=$2

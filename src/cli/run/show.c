@@ -154,6 +154,9 @@ const struct command command_run_ls = {
     .summary = "List runs of pipelines, the newest first",
     .example = "tradewind run ls",
     .operation = &run_list_operation,
+    .text =
+        &(const struct command_text){.empty =
+                                         "There are no runs; tradewind run PIPELINE starts one."},
 };
 
 /* ---- run stop ---- */
