@@ -122,7 +122,7 @@ run: bash say.sh >"$TRADEWIND_OUTPUT/o/said"\n' "$scratch" >repo.yaml
     fails 2 "stage repo: workdir: file://$scratch/tools.git cannot be fetched: git: " \
         run lost.yaml --yes --json
     sed 's/ref: v1/ref: --upload-pack=x/' repo.yaml >evil.yaml
-    fails 2 'is no ref of git' run evil.yaml --yes --json
+    fails 2 'is not a ref of git' run evil.yaml --yes --json
 else
     skip "code in a repository" "git is not installed"
 fi
