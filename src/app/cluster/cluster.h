@@ -58,9 +58,8 @@ void app_cluster_clear(struct app_cluster *c);
 /* ---- cluster.recommend ---- */
 
 struct app_cluster_predicted {
-    double throughput;                 /* iterations per second; NAN = not known, as below */
-    double time_s, cost_usd;           /* of the work; NAN also when the work is not given */
-    double iteration_s, iteration_usd; /* of one iteration */
+    double throughput;       /* iterations per second; NAN = not known, as below */
+    double time_s, cost_usd; /* of the work; NAN also when the work is not given */
 };
 
 struct app_cluster_choice {
@@ -68,7 +67,8 @@ struct app_cluster_choice {
     const char *location; /* NULL = not said */
     int64_t workers;
     int64_t microusd_per_hour;
-    const void *predicted; /* struct app_cluster_predicted */
+    double throughput;     /* iterations per second; NAN = not known */
+    const void *predicted; /* struct app_cluster_predicted; NULL for items */
     unsigned limited_by;   /* enum cluster_limit + 1 */
 };
 

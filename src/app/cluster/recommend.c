@@ -1,6 +1,5 @@
 /* recommend: the operation cluster.recommend, which `tradewind cluster recommend` calls. */
 #include "app/cluster/cluster.h"
-#include "base/money.h"
 
 #include <math.h>
 
@@ -55,9 +54,6 @@ static const struct field predicted_fields[] = {
     {"throughput", PREDICTED(REAL, throughput), .help = "Iterations per second."},
     {"time_s", PREDICTED(DURATION, time_s), .unit = "s", .help = "Time of the work."},
     {"cost_usd", PREDICTED(REAL, cost_usd), .unit = "USD", .help = "Cost of the work."},
-    {"iteration_s", PREDICTED(REAL, iteration_s), .unit = "s", .help = "Time of one iteration."},
-    {"iteration_usd", PREDICTED(REAL, iteration_usd), .unit = "USD",
-     .help = "Cost of one iteration."},
 };
 static const struct record predicted_record =
     RECORD("cluster_predicted", struct app_cluster_predicted, predicted_fields);
@@ -112,11 +108,13 @@ static const struct field considered_fields[] = {
      .help = "Number of workers of the best cluster; 0 = none is possible."},
     {"limited_by", CONSIDERED(ENUM, limited_by), FIELD_CHOICES(limit_choices),
      .help = "Why there are no more workers; unmeasured: the rates of the type are not known."},
-    {"server_type", CONSIDERED(TEXT, server_type), .help = "Instance type of the server."},
-    {"usd_per_hour", CONSIDERED(MONEY, microusd_per_hour), .unit = "USD",
+    /* Of a cluster that is possible. */
+    {"server_type", CONSIDERED(TEXT, server_type), .omit_none = true,
+     .help = "Instance type of the server."},
+    {"usd_per_hour", CONSIDERED(MONEY, microusd_per_hour), .unit = "USD", .omit_none = true,
      .help = "Price of the cluster per hour."},
-    {"predicted", CONSIDERED(RECORD, predicted), .record = &predicted_record,
-     .help = "Predicted throughput, time and cost."},
+    {"throughput", CONSIDERED(REAL, throughput), .omit_none = true,
+     .help = "Iterations per second."},
 };
 /* clang-format on */
 
@@ -143,6 +141,7 @@ static int name_locations(struct search *s, struct err *e)
     return s->locations ? 0 : -1;
 }
 
+/* p NULL: without its prediction. */
 static struct app_cluster_choice choice_of(const struct search *s,
                                            const struct cluster_choice *c,
                                            struct app_cluster_predicted *p)
@@ -150,18 +149,17 @@ static struct app_cluster_choice choice_of(const struct search *s,
     const struct cluster_place *at = &s->problem->places[c->place];
     bool has_work = !isnan(s->problem->work);
 
-    *p = (struct app_cluster_predicted){.throughput = c->throughput,
-                                        .time_s = has_work ? c->time_s : (double)NAN,
-                                        .cost_usd = has_work ? c->cost_usd : (double)NAN,
-                                        .iteration_s = 1 / c->throughput,
-                                        .iteration_usd = money_to_usd(c->usd_per_hour_micro) /
-                                                         3600 / c->throughput};
+    if (p)
+        *p = (struct app_cluster_predicted){.throughput = c->throughput,
+                                            .time_s = has_work ? c->time_s : (double)NAN,
+                                            .cost_usd = has_work ? c->cost_usd : (double)NAN};
     return (struct app_cluster_choice){
         .server_type = at->servers[c->server].name,
         .worker_type = at->workers[c->worker].name,
         .location = s->locations[c->place],
         .workers = c->workers,
         .microusd_per_hour = c->usd_per_hour_micro,
+        .throughput = c->throughput,
         .predicted = p,
         .limited_by = (unsigned)c->limited_by + 1,
     };
@@ -228,8 +226,12 @@ static int answer_all(struct search *s,
         put_algorithms(s, &r.algorithms, e) < 0)
         return -1;
     for (size_t i = 0; i < answer->n_considered; i++) {
-        struct app_cluster_predicted predicted;
-        const struct app_cluster_choice c = choice_of(s, &answer->considered[i], &predicted);
+        struct app_cluster_choice c = choice_of(s, &answer->considered[i], NULL);
+        if (!c.workers) {
+            c.server_type = NULL;
+            c.microusd_per_hour = FIELD_NONE;
+            c.throughput = (double)NAN;
+        }
         if (answer_item(s->out, &c, e) < 0)
             return -1;
     }

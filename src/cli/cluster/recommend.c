@@ -20,40 +20,39 @@ static void put_usd(struct table *t, double usd)
     table_put(t, usd <= MONEY_MAX_USD ? money_text(money_from_usd(usd), text) : "-");
 }
 
-/* Time and cost are of the work, or of one iteration when there is none. */
-static double time_of(const struct app_cluster_predicted *p)
+/* Of the work, or of one iteration when there is none. */
+static double time_of(const struct app_cluster_choice *c, double work)
 {
-    return isnan(p->time_s) ? p->iteration_s : p->time_s;
+    return (isnan(work) ? 1 : work) / c->throughput;
 }
 
-static double cost_of(const struct app_cluster_choice *c)
+static double cost_of(const struct app_cluster_choice *c, double work)
 {
-    const struct app_cluster_predicted *p = c->predicted;
-
-    return isnan(p->cost_usd) ? p->iteration_usd : p->cost_usd;
+    return money_to_usd(c->microusd_per_hour) * time_of(c, work) / 3600;
 }
 
-static void put_choice(struct table *t, const struct app_cluster_choice *c, bool with_location)
+static void put_choice(struct table *t,
+                       const struct app_cluster_recommended *r,
+                       const struct app_cluster_choice *c)
 {
     static const char *const limits[] = {[CLUSTER_BY_NETWORK + 1] = "network",
                                          [CLUSTER_BY_BUDGET + 1] = "budget",
                                          [CLUSTER_BY_MAX + 1] = "maximum",
                                          [CLUSTER_UNMEASURED + 1] = "unmeasured"};
-    const struct app_cluster_predicted *p = c->predicted;
     char text[128];
 
     table_put(t, c->server_type);
     table_put(t, c->worker_type);
-    if (with_location)
+    if (r->locations > 1)
         table_put(t, c->location ? c->location : "-");
     table_printf(t, "%u", (unsigned)c->workers);
     put_usd(t, money_to_usd(c->microusd_per_hour));
-    if (isnan(p->throughput))
+    if (isnan(c->throughput))
         table_put(t, "-");
     else
-        table_printf(t, "%.4g/s", p->throughput);
-    table_put(t, isnan(time_of(p)) ? "-" : time_text(time_of(p), text));
-    put_usd(t, cost_of(c));
+        table_printf(t, "%.4g/s", c->throughput);
+    table_put(t, isnan(c->throughput) ? "-" : time_text(time_of(c, r->work), text));
+    put_usd(t, cost_of(c, r->work));
     table_put(t, limits[c->limited_by]);
 }
 
@@ -90,7 +89,7 @@ static void print_choices(const struct operate_text *t,
     AUTO(table) struct table *table = choice_table(false, with_location);
 
     for (size_t i = 0; i < n && i < SHOWN; i++)
-        put_choice(table, &choices[i], with_location);
+        put_choice(table, r, &choices[i]);
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
     if (n > SHOWN)
         fprintf(t->out, "%zu more: --json has them\n", n - SHOWN);
@@ -106,7 +105,7 @@ static void print_algorithms(const struct operate_text *t, const struct app_clus
         if (!all[i].has_answer)
             continue;
         table_put(table, all[i].algorithm);
-        put_choice(table, &all[i].choice, with_location);
+        put_choice(table, r, &all[i].choice);
     }
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
@@ -153,21 +152,20 @@ static void take_considered(struct operate_text *t, const void *record)
     all->n_unmeasured += c.limited_by == CLUSTER_UNMEASURED + 1;
     if (!c.workers)
         return;
-    struct app_cluster_predicted *predicted = arena_alloc(t->arena, 1, sizeof *predicted);
     all->choices = arena_room(t->arena, all->choices, all->n, &all->cap, sizeof c);
-    if (!all->choices || !predicted) {
+    if (!all->choices) {
         err_set(&t->error, ERR_NOFIT, "too many types to list: --json lists them");
         return;
     }
-    *predicted = *(const struct app_cluster_predicted *)c.predicted;
-    c.predicted = predicted;
     all->choices[all->n++] = c;
 }
 
 /* A choice without a prediction comes last. */
 static double sort_key(const struct app_cluster_choice *c)
 {
-    return isnan(cost_of(c)) ? (double)INFINITY : cost_of(c);
+    double cost_usd = cost_of(c, 1);
+
+    return isnan(cost_usd) ? (double)INFINITY : cost_usd;
 }
 
 static int by_cost(const void *a, const void *b)
