@@ -1,4 +1,4 @@
-/* The record of machines: its states, what it makes of a cloud's answers, and what a sweep finds.
+/* The record of machines: its states, what it makes of a cloud's answers, and what cleanup finds.
  */
 #include "broker/machine/machines.h"
 
@@ -77,7 +77,7 @@ static struct machine_order order(const char *token)
                                               .cpus = 2}};
 }
 
-static enum cloud_failure rent(const char *token, struct machine *out)
+static enum cloud_failure launch(const char *token, struct machine *out)
 {
     struct machine_order o = order(token);
 
@@ -91,7 +91,7 @@ static enum cloud_failure look(struct machine *m)
     return machine_look(&provisioner, m, &error) < 0 ? error.failure : CLOUD_FINE;
 }
 
-static enum cloud_failure give_back(struct machine *m)
+static enum cloud_failure terminate(struct machine *m)
 {
     error.err = (struct err){0};
     return machine_release(&provisioner, m, "enough", &error) < 0 ? error.failure : CLOUD_FINE;
@@ -112,9 +112,9 @@ static void life(void)
     struct machine m, same;
 
     begin();
-    CHECK(rent("a", &m) == CLOUD_FINE && m.state == MACHINE_REQUESTED && m.since_ms == BEGIN_MS,
+    CHECK(launch("a", &m) == CLOUD_FINE && m.state == MACHINE_REQUESTED && m.since_ms == BEGIN_MS,
           "a machine is requested");
-    CHECK(rent("a", &same) == CLOUD_FINE && !strcmp(m.facts.id, same.facts.id),
+    CHECK(launch("a", &same) == CLOUD_FINE && !strcmp(m.facts.id, same.facts.id),
           "the same token is the same machine");
     CHECK(m.facts.expires_ms == BEGIN_MS + MACHINE_LEASE_MS && m.stage == 2 && m.facts.run == 9,
           "it has a lease, a run and a stage");
@@ -122,16 +122,16 @@ static void life(void)
     CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_RUNNING && stored("a") == MACHINE_RUNNING,
           "it runs");
     now_ms += 20 * SECOND_MS;
-    CHECK(give_back(&m) == CLOUD_FINE && m.state == MACHINE_DELETING, "it is being deleted");
+    CHECK(terminate(&m) == CLOUD_FINE && m.state == MACHINE_DELETING, "it is being deleted");
     CHECK(machine_cost_microusd(&m, now_ms) == 100 * 100, "and has cost 100 s");
     now_ms += 5 * SECOND_MS;
-    CHECK(give_back(&m) == CLOUD_FINE && stored("a") == MACHINE_DELETING, "twice is fine");
+    CHECK(terminate(&m) == CLOUD_FINE && stored("a") == MACHINE_DELETING, "twice is fine");
     now_ms += 10 * SECOND_MS;
     CHECK(look(&m) == CLOUD_FINE && stored("a") == MACHINE_GONE, "it is gone");
     CHECK(machine_cost_microusd(&m, now_ms) == 100 * 100 &&
               machine_cost_microusd(&m, BEGIN_MS) == 100 * 100,
           "for the same price at any time");
-    CHECK(give_back(&m) == CLOUD_FINE && rent("a", &m) == CLOUD_INVALID &&
+    CHECK(terminate(&m) == CLOUD_FINE && launch("a", &m) == CLOUD_INVALID &&
               strstr(error.err.text, "needs a new token"),
           "its token is used up");
     end();
@@ -143,16 +143,16 @@ static void refusals(void)
 
     begin();
     open_cloud("capacity 1x");
-    CHECK(rent("a", &m) == CLOUD_CAPACITY && stored("a") == MACHINE_GONE, "refused is over");
+    CHECK(launch("a", &m) == CLOUD_CAPACITY && stored("a") == MACHINE_GONE, "refused is over");
     open_cloud("timeout-after-launch 1x");
-    CHECK(rent("b", &m) == CLOUD_UNKNOWN && stored("b") == MACHINE_INTENDED,
+    CHECK(launch("b", &m) == CLOUD_UNKNOWN && stored("b") == MACHINE_INTENDED,
           "a lost answer leaves the intent");
     open_cloud("auth 1x");
-    CHECK(rent("b", &m) == CLOUD_AUTH && stored("b") == MACHINE_INTENDED,
+    CHECK(launch("b", &m) == CLOUD_AUTH && stored("b") == MACHINE_INTENDED,
           "and so does a refusal after it");
-    CHECK(rent("b", &m) == CLOUD_FINE && m.facts.launched_ms == BEGIN_MS,
+    CHECK(launch("b", &m) == CLOUD_FINE && m.facts.launched_ms == BEGIN_MS,
           "the same token finds the machine");
-    CHECK(give_back(&m) == CLOUD_FINE, "which is given back");
+    CHECK(terminate(&m) == CLOUD_FINE, "which is terminated");
     end();
 }
 
@@ -162,8 +162,8 @@ static void absence(void)
 
     begin();
     open_cloud("timeout-before-launch 1x");
-    CHECK(rent("a", &m) == CLOUD_UNKNOWN, "a request that was lost");
-    CHECK(give_back(&m) == CLOUD_FINE && m.state == MACHINE_DELETING,
+    CHECK(launch("a", &m) == CLOUD_UNKNOWN, "a request that was lost");
+    CHECK(terminate(&m) == CLOUD_FINE && m.state == MACHINE_DELETING,
           "one look does not prove that nothing is there");
     now_ms += 40 * SECOND_MS;
     CHECK(look(&m) == CLOUD_NOT_FOUND && stored("a") == MACHINE_DELETING, "nor do two so soon");
@@ -172,7 +172,8 @@ static void absence(void)
               machine_cost_microusd(&m, now_ms) == 0,
           "two minutes later it is believed");
     open_cloud("throttle 1x");
-    CHECK(rent("b", &m) == CLOUD_THROTTLE && rent("b", &m) == CLOUD_FINE, "throttled, then fine");
+    CHECK(launch("b", &m) == CLOUD_THROTTLE && launch("b", &m) == CLOUD_FINE,
+          "throttled, then fine");
     end();
 }
 
@@ -191,7 +192,7 @@ static void open_pool(void)
                                    &error.err);
 }
 
-static enum cloud_failure rent_host(const char *token, struct machine *out)
+static enum cloud_failure launch_host(const char *token, struct machine *out)
 {
     struct machine_order o = order(token);
 
@@ -207,8 +208,8 @@ static void hosts(void)
 
     begin();
     open_pool();
-    CHECK(rent_host("t1", &first) == CLOUD_FINE, "a host is rented: %s", error.err.text);
-    CHECK(rent_host("t2", &second) == CLOUD_CAPACITY && stored("t2") == MACHINE_GONE,
+    CHECK(launch_host("t1", &first) == CLOUD_FINE, "a host is reserved: %s", error.err.text);
+    CHECK(launch_host("t2", &second) == CLOUD_CAPACITY && stored("t2") == MACHINE_GONE,
           "and taken then: %s", error.err.text);
     CHECK(machine_forget(records, 0, "t1", &error.err) == 0 && stored("t1") == MACHINE_RUNNING,
           "what is there is not forgotten");
@@ -219,8 +220,8 @@ static void hosts(void)
               machines_get(records, 0, "t1", &first, &error.err) == 0 &&
               first.facts.expires_ms == until_ms,
           "a lease of one is renewed");
-    CHECK(give_back(&first) == CLOUD_FINE && first.state == MACHINE_GONE, "given back");
-    CHECK(rent_host("t2", &second) == CLOUD_FINE, "the refused one may ask again: %s",
+    CHECK(terminate(&first) == CLOUD_FINE && first.state == MACHINE_GONE, "released");
+    CHECK(launch_host("t2", &second) == CLOUD_FINE, "the refused one may ask again: %s",
           error.err.text);
     char memory[320];
     snprintf(memory, sizeof memory, "%s/clouds", home);
@@ -236,16 +237,16 @@ static void stale_copies(void)
     struct machine m, other;
 
     begin();
-    rent("a", &m);
+    launch("a", &m);
     other = m;
-    give_back(&other);
+    terminate(&other);
     now_ms += MINUTE_MS;
     CHECK(look(&other) == CLOUD_FINE && stored("a") == MACHINE_GONE, "one gives it back");
     CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_GONE && stored("a") == MACHINE_GONE,
           "the other learns of it and changes nothing");
 
-    /* Between the two: written down, and gone from the cloud, which nobody has confirmed yet. */
-    rent("b", &m);
+    /* Between the two: written down, and gone from the cloud, which is not confirmed yet. */
+    launch("b", &m);
     other = m;
     now_ms += 2 * MINUTE_MS;
     other.state = MACHINE_DELETING;
@@ -314,7 +315,7 @@ static void swept_records(void)
     size_t open;
 
     begin();
-    rent("a", &m);
+    launch("a", &m);
     now_ms += 2 * MINUTE_MS;
     CHECK(sweep(false, &open).n == 0 && open == 0 && stored("a") != MACHINE_DELETING,
           "what is leased and needed stays");
@@ -370,7 +371,7 @@ static void swept_strays(void)
 
     begin();
     open_cloud("slow-visible 10m 1x");
-    rent("a", &m);
+    launch("a", &m);
     now_ms += 3 * MINUTE_MS;
     look(&m);
     now_ms += MINUTE_MS;
@@ -387,12 +388,12 @@ static void swept_strays(void)
           "and all of it is on the bill");
 
     open_cloud("timeout-before-launch 1x");
-    rent("b", &m);
+    launch("b", &m);
     f = sweep(false, &open);
     CHECK(f.n == 1 && f.last == MACHINE_UNASKED && stored("b") == MACHINE_INTENDED,
           "an intent without a machine can be asked for again");
     open_cloud("list-empty");
-    rent("c", &m);
+    launch("c", &m);
     run_is_over = true;
     sweep(false, &open);
     CHECK(stored("c") == MACHINE_DELETING, "an empty list hides nothing that has a record");
@@ -412,7 +413,7 @@ static void swept_beside_asking(void)
 
     begin();
     open_pool();
-    rent_host("a", &m);
+    launch_host("a", &m);
     struct machine intent = m;
     intent.state = MACHINE_INTENDED;
     intent.facts.launched_ms = intent.facts.ready_ms = 0;
@@ -476,7 +477,7 @@ static void swept_hosts(void)
     begin();
     open_pool();
     cleared = 0;
-    rent_host("a", &m);
+    launch_host("a", &m);
     now_ms += 2 * MACHINE_LEASE_MS;
     over_answer = MACHINE_NEEDED;
     CHECK(sweep_hosts(0, &open) == 0 && !cleared && stored("a") == MACHINE_RUNNING,
@@ -486,7 +487,8 @@ static void swept_hosts(void)
     CHECK(sweep_hosts(0, &open) == 1 && cleared == 1 && open == 1 &&
               stored("a") == MACHINE_DELETING,
           "a host that cannot be cleared is kept");
-    CHECK(rent_host("b", &other) == CLOUD_CAPACITY, "and nobody else gets it: %s", error.err.text);
+    CHECK(launch_host("b", &other) == CLOUD_CAPACITY, "and no other job gets it: %s",
+          error.err.text);
     CHECK(sweep_hosts(MINUTE_MS, &open) == 0 && cleared == 1,
           "whoever is at it is left alone for a while");
     now_ms += MINUTE_MS;
@@ -494,7 +496,7 @@ static void swept_hosts(void)
     CHECK(sweep_hosts(MINUTE_MS, &open) == 1 && cleared == 2 && open == 0 &&
               stored("a") == MACHINE_GONE,
           "cleared, it goes back");
-    CHECK(rent_host("c", &other) == CLOUD_FINE, "and is free: %s", error.err.text);
+    CHECK(launch_host("c", &other) == CLOUD_FINE, "and is free: %s", error.err.text);
     end();
 }
 
@@ -562,12 +564,12 @@ static void swept_beside_returning(void)
     begin();
     orphan.expires_ms = BEGIN_MS + 60 * MINUTE_MS;
     cloud_launch(provisioner.cloud, &orphan, &told, &error);
-    rent("b", &m);
+    launch("b", &m);
     now_ms += 2 * MINUTE_MS;
     gives_back_meanwhile = true;
     error.err = (struct err){0};
     CHECK(machine_reconcile(&provisioner, &s, &error.err) == 0 && !gives_back_meanwhile,
-          "a machine is given back while a sweep looks: %s", error.err.text);
+          "a machine is terminated while cleanup looks: %s", error.err.text);
     CHECK(f.n == 0 && stored("b") == MACHINE_GONE, "which is no stray: %s", f.tokens);
     machines_get(records, 0, "b", &before, &error.err);
     now_ms += MINUTE_MS;
