@@ -131,4 +131,22 @@ print("\nStopping;" in message, below.startswith("\x1b[2K"), os.WEXITSTATUS(os.w
 EOF
 )" "True True 130" "the message stays, and the run is stopped"
 
+is "$(python3 - "$TRADEWIND" <<'EOF'
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], ["tradewind", "run", "terminal.yaml", "--on", "sim"])
+text = b""
+try:
+    while b"[Y/n]" not in text:
+        text += os.read(terminal, 65536)
+    os.write(terminal, b"\x03")
+    while os.read(terminal, 65536):
+        pass
+except OSError:  # the end, as a terminal has it
+    pass
+print(os.WTERMSIG(os.waitpid(pid, 0)[1]))
+EOF
+)" 2 "Ctrl-C at the question ends the command"
+
 done_testing
