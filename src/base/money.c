@@ -44,3 +44,14 @@ const char *money_text(int64_t microusd, char out[static 32])
     snprintf(out, 32, "%s$%" PRIu64 ".%02" PRIu64, sign, cents / 100, cents % 100);
     return out;
 }
+
+const char *money_typed_text(int64_t microusd, char out[static 32])
+{
+    const int64_t cent = 10000;
+
+    if (microusd < 10 * cent)
+        snprintf(out, 32, "%.6f", money_to_usd(microusd));
+    else
+        snprintf(out, 32, "%.2f", money_to_usd((microusd + cent - 1) / cent * cent));
+    return out;
+}

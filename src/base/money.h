@@ -15,5 +15,7 @@ double money_to_usd(int64_t microusd);
 /* "$12.35", "$0.0042" (two significant digits below a cent, never less than a micro-dollar),
  * "-$1.00". Written into out and returned. */
 const char *money_text(int64_t microusd, char out[static 32]);
+/* Dollars as options take them, rounded up to cents, below ten cents exact: "2.25", "0.031200". */
+const char *money_typed_text(int64_t microusd, char out[static 32]);
 
 #endif

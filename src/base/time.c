@@ -2,7 +2,9 @@
 
 #include "base/number.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -67,6 +69,27 @@ const char *time_text(double seconds, char out[static 32])
         snprintf(out, 32, "%d h %02d m", (int)minutes / 60, (int)minutes % 60);
     else
         snprintf(out, 32, "%d d %d h", (int)(hours / 24), (int)fmod(hours, 24));
+    return out;
+}
+
+const char *time_typed_text(double seconds, char out[static 32])
+{
+    /* Sums of times carry rounding errors far below a microsecond. */
+    double whole = ceil(seconds - 1e-6), minutes = ceil((seconds - 1e-6) / MINUTE_S);
+    int64_t big, small;
+
+    if (whole < MINUTE_S || !(whole < 1e12)) {
+        snprintf(out, 32, "%.0fs", whole);
+        return out;
+    }
+    bool in_hours = whole >= HOUR_S;
+    big = in_hours ? (int64_t)minutes / 60 : (int64_t)whole / 60;
+    small = in_hours ? (int64_t)minutes % 60 : (int64_t)whole % 60;
+    if (small)
+        snprintf(out, 32, "%" PRId64 "%c%" PRId64 "%c", big, in_hours ? 'h' : 'm', small,
+                 in_hours ? 'm' : 's');
+    else
+        snprintf(out, 32, "%" PRId64 "%c", big, in_hours ? 'h' : 'm');
     return out;
 }
 

@@ -14,6 +14,10 @@ int time_parse_duration(const char *text, double bare_unit_s, double *seconds_ou
 /* "1.2 s", "4 m 05 s", "3 h 20 m", "2 d 4 h". Written into out and returned. */
 const char *time_text(double seconds, char out[static 32]);
 
+/* As time_parse_duration reads it, rounded up to seconds, from an hour on to minutes: "42m10s",
+ * "2h30m", "29h". A deadline typed so holds. Written into out and returned. */
+const char *time_typed_text(double seconds, char out[static 32]);
+
 /* Clocks are read here and nowhere else; pure rooms get the time as an argument. */
 double time_monotonic_s(void);
 /* How long something takes, or when it is tried again, in one process: never 0, and no setting of

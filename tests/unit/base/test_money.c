@@ -57,5 +57,9 @@ int main(void)
         CHECK(strcmp(money_text(texts[i].microusd, out), texts[i].text) == 0,
               "%lld reads %s, got %s", (long long)texts[i].microusd, texts[i].text, out);
     CHECK(money_to_usd(12345678) == 12.345678, "and back to dollars");
+    CHECK(!strcmp(money_typed_text(2241000, out), "2.25") &&
+              !strcmp(money_typed_text(31200, out), "0.031200") &&
+              !strcmp(money_typed_text(2250000, out), "2.25"),
+          "typed: rounded up to cents, small amounts exact");
     return TAP_DONE();
 }

@@ -52,6 +52,13 @@ static void texts(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(strcmp(time_text(cases[i].seconds, out), cases[i].text) == 0, "%g s reads %s, got %s",
               cases[i].seconds, cases[i].text, out);
+    CHECK(!strcmp(time_typed_text(42.2, out), "43s") &&
+              !strcmp(time_typed_text(2530, out), "42m10s"),
+          "typed: seconds, rounded up");
+    CHECK(!strcmp(time_typed_text(8941, out), "2h30m") &&
+              !strcmp(time_typed_text(104400, out), "29h") &&
+              !strcmp(time_typed_text(3600, out), "1h"),
+          "typed: from an hour on minutes");
     CHECK(strcmp(time_text((double)NAN, out), "unknown") == 0, "NaN is unknown");
     CHECK(strlen(time_text(1e300, out)) < 32, "absurd times fit");
 }
