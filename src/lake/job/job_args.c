@@ -83,6 +83,8 @@ int lake_job_args_each(const char *const *command,
             continue;
         }
         if (options && is_option(command[i])) {
+            /* sh -c SCRIPT has no parameter c. */
+            pair.is_option = command[i][1] == '-';
             good = read_option(command, n, i, &taken, &pair);
         } else {
             snprintf(pair.key, sizeof pair.key, "arg%zu", ++place);

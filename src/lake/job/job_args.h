@@ -10,7 +10,7 @@
 #include "lake/meta/meta_value.h"
 
 /* In order; a key may come again. The first word, the program, is none. Pairs are borrowed for the
- * call. */
+ * call; their is_option tells --epoch and its like from -x and from the other words. */
 int lake_job_args_each(const char *const *command,
                        size_t n,
                        int (*visit)(void *context, const struct meta_pair *pair, struct err *e),

@@ -70,6 +70,7 @@ struct meta_pair {
     enum lake_value_kind kind;
     const char *value; /* within the text that was split; NULL for NONE */
     double number;
+    bool is_option; /* of a command: lake_job_args_each */
 };
 int meta_pair_split(const char *pair, struct meta_pair *out, struct err *e);
 /* Whether it can be put on a job: ERR_USAGE for its built-in keys too. */
