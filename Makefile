@@ -36,7 +36,7 @@ LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 # Fuzzers reach what parses: no command, no solver, and little of the broker.
 UNFUZZED := $(wildcard src/cli/*/*.c src/app/*.c src/app/*/*.c src/plan/*.c src/cluster/*.c) \
 	$(filter-out src/policy/read%.c,$(wildcard src/policy/*.c)) \
-	$(filter-out $(patsubst %,src/broker/%.c,core/home learn/logscan learn/template learn/usage),$(wildcard src/broker/*/*.c))
+	$(filter-out $(patsubst %,src/broker/%.c,core/home learn/logscan learn/logscan_json learn/tfevents learn/template learn/usage),$(wildcard src/broker/*/*.c))
 # Programs of their own.
 APART := src/exec/agent/% src/fed/function/%
 LIB_SRC := $(filter-out $(APART) $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),\
