@@ -461,15 +461,15 @@ static int store_staged(struct lake *l,
                         .stage = arena_printf(arena, "%s/code", staging->path)};
     AUTO_MEM char *name = NULL;
 
-    if (find_root(&s, directory, staging, &name, e) < 0 ||
-        listing_read(s.root, staging->path, arena, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
-        store(&s, name, &out->ref, e) < 0)
+    if (find_root(&s, directory, staging, &name, e) < 0)
         return -1;
     /* What was unpacked below the home is of no repository that may be around the home. */
-    if (!s.archive) {
-        memcpy(out->commit, s.list.commit, sizeof out->commit);
-        out->dirty = s.list.dirty;
-    }
+    const struct listing_options options = {s.root, s.archive ? NULL : staging->path};
+    if (listing_read(&options, arena, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
+        store(&s, name, &out->ref, e) < 0)
+        return -1;
+    memcpy(out->commit, s.list.commit, sizeof out->commit);
+    out->dirty = s.list.dirty;
     out->files = s.n_files;
     out->bytes = s.bytes;
     return 0;

@@ -1,14 +1,17 @@
 #include "broker/pipeline/listing.h"
 
 #include "base/arena.h"
+#include "base/auto.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "broker/core/program.h"
+#include "broker/pipeline/ignore.h"
+#include "broker/pipeline/repository.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,295 +20,343 @@
 
 /* Names of a directory's files: a million of 64 bytes. More is no code. */
 #define NAMES_MAX ((size_t)64 << 20)
-#define STATUS_MAX ((size_t)64 << 10)
-/* Repositories within repositories. */
-#define DEPTH_MAX 16
+#define RULES_MAX ((size_t)1 << 20)
+/* Directories within directories; PATH_MAX allows no more. */
+#define DEPTH_MAX 2048
+
+static const char built_in[] = ".venv\nvenv\nnode_modules\n__pycache__\n.mypy_cache\n";
+
+/* The repository that a directory is in. */
+struct scope {
+    bool has_repository;
+    struct repository repository;
+    size_t skip; /* bytes of a path before those relative to the repository */
+    bool is_new; /* it has files that are not tracked */
+};
 
 struct reading {
-    const char *directory; /* where we began */
-    const char *empty;     /* a repository without anything in it */
+    const struct listing_options *options;
+    const char *origin; /* paths while walking are relative to it: the repository, or directory */
+    size_t skip;        /* bytes of such a path before those relative to directory */
+    size_t bytes;
     struct arena *arena;
     struct listing *list;
 };
 
-static void add_path(struct arena *a, struct listing *t, const char *path)
-{
-    t->paths = arena_room(a, t->paths, t->n, &t->cap, sizeof *t->paths);
-    t->paths[t->n++] = arena_dup(a, path);
-}
+/* A directory on the way. */
+struct place {
+    const char *path; /* relative to origin, "" = it, else with '/' at its end */
+    struct scope *scope;
+    const struct ignore_rules *git, *ours;
+    bool ignored; /* by git: tracked files alone count */
+    unsigned depth;
+};
 
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int too_many(const char *directory, struct err *e)
+static int too_many(const struct reading *r, struct err *e)
 {
     return err_set(e, ERR_USAGE,
                    "%s: the names of its files take more than %zu MiB; leave data out by "
                    ".tradewindignore and keep it in the lake",
-                   directory, NAMES_MAX >> 20);
+                   r->options->directory, NAMES_MAX >> 20);
 }
 
-/* ---- git ---- */
+/* ---- rules ---- */
 
-/* A hook may have set variables that lead git elsewhere; git must lock and run nothing. */
-static const char *const git_env[] = {
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_OPTIONAL_LOCKS=0",
-    "LC_ALL=C",
-    NULL,
-};
-
-#define GIT_WORDS_MAX 16
-
-/* `git -C directory` and the words, which end with NULL. out is begun here. 1: git ran and was
- * content, 0: it was not, or is not there; complaint says what it printed. */
-static int run_git(const char *directory,
-                   const char *const *words,
-                   struct buf *out,
-                   size_t out_max,
-                   char complaint[static PROGRAM_COMPLAINT],
-                   struct err *e)
+/* The rules of this file in the directory at path, or those above where there is none. A link is
+ * no such file, as for git. */
+static int read_rules(struct reading *r,
+                      const char *path,
+                      const char *name,
+                      const struct ignore_rules **rules,
+                      struct err *e)
 {
-    const char *argv[GIT_WORDS_MAX] = {"git", "-C", directory, "-c", "core.fsmonitor=false"};
-    struct program_run run = {.argv = argv, .env = git_env, .out = out};
-
-    buf_init(out, out_max);
-    for (size_t i = 5; *words; i++)
-        argv[i] = *words++;
-    int ran = program_run(&run, e);
-    memcpy(complaint, run.complaint, sizeof run.complaint);
-    return ran > 0 && run.status != 0 && !out->full ? 0 : ran;
-}
-
-static bool git_is_there(void)
-{
-    static const char *const words[] = {"--version", NULL};
-    AUTO_CLEAR(buf) struct buf out = {0};
-    char complaint[PROGRAM_COMPLAINT];
-    struct err ignored;
-
-    return run_git("/", words, &out, 4096, complaint, &ignored) > 0;
-}
-
-/* Whether .git is in the directory or above it on the same file system, where git looks. */
-static bool has_repository(const char *directory)
-{
-    AUTO_MEM char *at = realpath(directory, NULL);
-    struct stat top, here;
-
-    if (!at || stat(at, &top) < 0)
-        return false;
-    for (char *end = at + strlen(at); end; end = strrchr(at, '/')) {
-        *end = 0;
-        AUTO_MEM char *git = mem_printf("%s/.git", at);
-        if (stat(*at ? at : "/", &here) < 0 || here.st_dev != top.st_dev)
-            return false;
-        if (access(git, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The commit, and whether what is there differs from it. 1: directory is in a repository. */
-static int ask_status(const char *directory, struct listing *list, struct err *e)
-{
-    static const char branch[] = "# branch.oid ";
-    static const char *const words[] = {
-        "status", "-z", "--porcelain=2", "--branch", "--untracked-files=normal", "--", ".", NULL};
-    AUTO_CLEAR(buf) struct buf out = {0};
-    char complaint[PROGRAM_COMPLAINT];
-    int good = run_git(directory, words, &out, STATUS_MAX, complaint, e);
-
-    if (good == 0 && has_repository(directory))
-        log_warn("code", "%s: git says: %s; its commit is not recorded", directory, complaint);
-    if (good <= 0)
-        return good;
-    for (const char *at = buf_str(&out), *end = at + out.len; at < end; at += strlen(at) + 1) {
-        if (*at != '#')
-            list->dirty = true;
-        if (strncmp(at, branch, sizeof branch - 1) == 0 && at[sizeof branch - 1] != '(')
-            snprintf(list->commit, sizeof list->commit, "%s", at + sizeof branch - 1);
-    }
-    return 1;
-}
-
-/* Names into a list of their own, without the '/' that ends those of repositories within. */
-static void take_names(struct arena *a, struct buf *names, struct listing *out)
-{
-    if (!names->len)
-        return;
-    for (char *at = names->data, *end = at + names->len; at < end;) {
-        size_t n = strlen(at);
-        if (n && at[n - 1] == '/')
-            at[n - 1] = 0;
-        add_path(a, out, at);
-        at += n + 1;
-    }
-    qsort(out->paths, out->n, sizeof *out->paths, by_bytes);
-}
-
-/* The files that git would show with these rules. empty NULL: those of the repository too that
- * directory is in. */
-static int ask_names(const struct reading *r,
-                     const char *directory,
-                     const char *empty,
-                     const char *rules,
-                     struct listing *out,
-                     struct err *e)
-{
-    AUTO_MEM char *git_dir = mem_printf("--git-dir=%s", empty ? empty : "");
-    AUTO_MEM char *work_tree = mem_printf("--work-tree=%s", directory);
-    AUTO_MEM char *exclude = mem_printf("--exclude-per-directory=%s", rules);
-    const char *alone[] = {git_dir, work_tree, "ls-files", "-z", "--others", exclude, NULL};
-    const char *within[] = {"ls-files", "--cached", "--others", exclude, "-z", NULL};
-    AUTO_CLEAR(buf) struct buf names = {0};
-    char complaint[PROGRAM_COMPLAINT];
-    int good = run_git(directory, empty ? alone : within, &names, NAMES_MAX, complaint, e);
-
-    if (good < 0)
-        return -1;
-    if (names.full)
-        return too_many(directory, e);
-    if (!good)
-        return err_set(e, ERR_IO, "%s: git ls-files: %s", directory, complaint);
-    take_names(r->arena, &names, out);
-    return 0;
-}
-
-static int read_directory(struct reading *r, const char *below, unsigned depth, struct err *e);
-
-/* A name that both lists have: a file or link is listed, a repository within is read. */
-static int take_path(struct reading *r, const char *path, unsigned depth, struct err *e)
-{
-    AUTO_MEM char *whole = mem_printf("%s/%s", r->directory, path);
+    AUTO_MEM char *whole = mem_printf("%s/%s%s", r->origin, path, name);
+    AUTO_FD int fd = open(whole, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     struct stat st;
 
-    if (lstat(whole, &st) < 0)
-        return 0; /* gone since */
-    if (S_ISDIR(st.st_mode))
-        return depth < DEPTH_MAX
-                   ? read_directory(r, path, depth + 1, e)
-                   : err_set(e, ERR_USAGE, "%s: repositories within repositories, too deep", path);
-    if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
-        add_path(r->arena, r->list, path);
+    if (fd < 0 && (errno == ENOENT || errno == ELOOP))
+        return 0;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return file_error(e, "read", whole);
+    if (!S_ISREG(st.st_mode))
+        return 0;
+    if ((uint64_t)st.st_size > RULES_MAX)
+        return err_set(e, ERR_USAGE, "%s is larger than %zu MiB; shorten it", whole,
+                       RULES_MAX >> 20);
+    AUTO_MEM char *text = mem_zero((size_t)st.st_size + 1, 1);
+    ssize_t n = file_pread_all(fd, text, (size_t)st.st_size, 0);
+    if (n < 0)
+        return file_error(e, "read", whole);
+    *rules = ignore_parse(r->arena, *rules, strlen(path), text, (size_t)n);
     return 0;
 }
 
-static int take_common(struct reading *r,
-                       const char *below,
-                       const struct listing *one,
-                       const struct listing *other,
-                       unsigned depth,
-                       struct err *e)
+/* ---- the walk ---- */
+
+struct entry {
+    const char *name;
+    unsigned char type;
+};
+
+struct entries {
+    struct entry *list;
+    size_t n, cap;
+    bool has_git, has_gitignore, has_ours;
+};
+
+static unsigned char type_of(int directory_fd, const struct dirent *d)
 {
-    for (size_t i = 0, k = 0; i < one->n && k < other->n;) {
-        int order = strcmp(one->paths[i], other->paths[k]);
-        if (order == 0 && (i == 0 || strcmp(one->paths[i], one->paths[i - 1]) != 0)) {
-            AUTO_MEM char *path = mem_printf("%s%s%s", below, *below ? "/" : "", one->paths[i]);
-            if (take_path(r, path, depth, e) < 0)
-                return -1;
-        }
-        i += order <= 0;
-        k += order > 0;
+    struct stat st;
+
+    if (d->d_type != DT_UNKNOWN)
+        return d->d_type;
+    if (fstatat(directory_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return DT_UNKNOWN;
+    return S_ISDIR(st.st_mode)   ? DT_DIR
+           : S_ISREG(st.st_mode) ? DT_REG
+           : S_ISLNK(st.st_mode) ? DT_LNK
+                                 : DT_UNKNOWN;
+}
+
+/* 1: read; 0: the directory is gone. */
+static int read_entries(const struct reading *r,
+                        const struct place *at,
+                        struct arena *arena,
+                        struct entries *out,
+                        struct err *e)
+{
+    AUTO_MEM char *whole = mem_printf("%s/%s", r->origin, at->path);
+    int fd = open(whole, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    size_t bytes = r->bytes;
+
+    if (!dir && at->depth && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+        return 0;
+    if (!dir)
+        return file_error(e, "read", whole);
+    for (const struct dirent *d; (d = readdir(dir)) && bytes <= NAMES_MAX;) {
+        bool dots = strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0;
+        bool git = strcmp(d->d_name, ".git") == 0;
+        out->has_git = out->has_git || git;
+        out->has_gitignore = out->has_gitignore || strcmp(d->d_name, ".gitignore") == 0;
+        out->has_ours = out->has_ours || strcmp(d->d_name, ".tradewindignore") == 0;
+        if (dots || git)
+            continue;
+        bytes += strlen(d->d_name);
+        out->list = arena_room(arena, out->list, out->n, &out->cap, sizeof *out->list);
+        out->list[out->n++] = (struct entry){arena_dup(arena, d->d_name), type_of(fd, d)};
     }
+    closedir(dir);
+    return bytes > NAMES_MAX ? too_many(r, e) : 1;
+}
+
+static int walk(struct reading *r, const struct place *at, struct err *e);
+
+static int take_directory(struct reading *r,
+                          const struct place *at,
+                          const char *path,
+                          struct err *e)
+{
+    struct scope *scope = at->scope;
+    bool ignored = at->ignored || ignore_matches(at->git, path, true);
+
+    if (ignore_matches(at->ours, path, true))
+        return 0;
+    if (ignored &&
+        !(scope->has_repository && repository_has_below(&scope->repository, path + scope->skip)))
+        return 0;
+    if (at->depth >= DEPTH_MAX)
+        return err_set(e, ERR_USAGE, "%s/%s: directories are too deep", r->origin, path);
+    AUTO_MEM char *below = mem_printf("%s/", path);
+    struct place next = *at;
+    next.path = below;
+    next.ignored = ignored;
+    next.depth++;
+    return walk(r, &next, e);
+}
+
+static int take_file(struct reading *r, const struct place *at, const char *path, struct err *e)
+{
+    struct scope *scope = at->scope;
+    struct listing *list = r->list;
+    bool tracked =
+        scope->has_repository && repository_find(&scope->repository, path + scope->skip) != NULL;
+
+    if (ignore_matches(at->ours, path, false))
+        return 0;
+    if (!tracked && (at->ignored || ignore_matches(at->git, path, false)))
+        return 0;
+    scope->is_new = scope->is_new || !tracked;
+    r->bytes += strlen(path);
+    if (r->bytes > NAMES_MAX)
+        return too_many(r, e);
+    list->paths = arena_room(r->arena, list->paths, list->n, &list->cap, sizeof *list->paths);
+    list->paths[list->n++] = arena_dup(r->arena, path + r->skip);
     return 0;
 }
 
-/* below: relative to where we began, "" = there. */
-static int read_directory(struct reading *r, const char *below, unsigned depth, struct err *e)
+static int take_entries(struct reading *r,
+                        const struct place *at,
+                        const struct entries *entries,
+                        struct err *e)
 {
-    AUTO_MEM char *directory = mem_printf("%s%s%s", r->directory, *below ? "/" : "", below);
-    struct listing git = {0}, ours = {0}, status = {0};
-    int within = ask_status(directory, &status, e);
-
-    if (within < 0 || ask_names(r, directory, within ? NULL : r->empty, ".gitignore", &git, e) < 0)
-        return -1;
-    /* A directory that the repository around it ignores is none of its business. */
-    if (within && !git.n) {
-        within = 0;
-        if (ask_names(r, directory, r->empty, ".gitignore", &git, e) < 0)
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct entry *entry = &entries->list[i];
+        AUTO_MEM char *path = mem_printf("%s%s", at->path, entry->name);
+        int result = 0;
+        if (entry->type == DT_DIR)
+            result = take_directory(r, at, path, e);
+        else if (entry->type == DT_REG || entry->type == DT_LNK)
+            result = take_file(r, at, path, e);
+        if (result < 0)
             return -1;
     }
-    /* Files of the repository, too, may be too large to send: our rules count for all. */
-    if (ask_names(r, directory, r->empty, ".tradewindignore", &ours, e) < 0)
-        return -1;
-    if (within && !*below)
-        memcpy(r->list->commit, status.commit, sizeof status.commit);
-    r->list->dirty = r->list->dirty || (within && status.dirty);
-    return take_common(r, below, &git, &ours, depth, e);
+    return 0;
 }
 
-static int make_empty(const char *path, struct err *e)
-{
-    static const char head[] = "ref: refs/heads/main\n";
-    AUTO_MEM char *objects = mem_printf("%s/objects", path);
-    AUTO_MEM char *refs = mem_printf("%s/refs", path);
-    AUTO_MEM char *file = mem_printf("%s/HEAD", path);
+/* ---- repositories ---- */
 
-    if (file_make_dirs(objects, 0700, e) < 0 || file_make_dirs(refs, 0700, e) < 0)
-        return -1;
-    AUTO_FD int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    return fd < 0 || file_write_all(fd, head, sizeof head - 1) < 0 ? file_error(e, "write", file)
-                                                                   : 0;
+/* directory: what of the repository is listed. */
+static void note_differences(struct reading *r, const struct scope *scope, const char *directory)
+{
+    const char *scratch = r->options->scratch;
+
+    if (!scratch || !scope->has_repository)
+        return;
+    int differs = scope->is_new ? 1 : repository_differs(&scope->repository, directory, scratch);
+    if (differs < 0)
+        log_warn("code",
+                 "%s: whether it differs from its commit is not known (git is not installed, or "
+                 "cannot read the repository), so it counts as changed",
+                 scope->repository.root);
+    r->list->dirty = r->list->dirty || differs != 0;
 }
 
-/* ---- without git ---- */
-
-static int walk(const struct reading *r, struct err *e)
+/* A repository within has rules of its own; it differs from what is around it unless that has it as
+ * a submodule at the same commit. */
+static int walk_within(struct reading *r, struct place *at, struct entries *entries, struct err *e)
 {
-    AUTO_MEM char *root = mem_dup(r->directory);
-    char *const roots[] = {root, NULL};
-    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    size_t skip = strlen(root) + 1, bytes = 0;
-    int result = 0;
+    AUTO_MEM char *root = mem_printf("%s/%.*s", r->origin, (int)strlen(at->path) - 1, at->path);
+    struct scope own = {.skip = strlen(at->path)}, *around = at->scope;
 
-    if (!tree)
-        return file_error(e, "read", root);
-    for (FTSENT *f; result == 0 && (f = fts_read(tree));) {
-        if (f->fts_info == FTS_D && strcmp(f->fts_name, ".git") == 0)
-            fts_set(tree, f, FTS_SKIP);
-        else if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS) {
-            errno = f->fts_errno;
-            result = file_error(e, "read", f->fts_path);
-        } else if ((f->fts_info == FTS_F || f->fts_info == FTS_SL || f->fts_info == FTS_SLNONE) &&
-                   strcmp(f->fts_name, ".git") != 0) {
-            bytes += strlen(f->fts_path);
-            add_path(r->arena, r->list, f->fts_path + skip);
-            result = bytes > NAMES_MAX ? too_many(root, e) : 0;
+    own.has_repository = repository_read(root, r->arena, &own.repository);
+    if (!own.has_repository)
+        return take_entries(r, at, entries, e);
+    if (around->has_repository) {
+        AUTO_MEM char *path = mem_dup(at->path + around->skip);
+        path[strlen(path) - 1] = 0;
+        const struct repository_file *known = repository_find(&around->repository, path);
+        around->is_new = around->is_new || !known || !known->commit ||
+                         strcmp(known->commit, own.repository.commit) != 0;
+    }
+    at->scope = &own;
+    at->git = NULL;
+    at->ignored = false;
+    if (entries->has_gitignore && read_rules(r, at->path, ".gitignore", &at->git, e) < 0)
+        return -1;
+    if (take_entries(r, at, entries, e) < 0)
+        return -1;
+    note_differences(r, &own, root);
+    return 0;
+}
+
+static int walk(struct reading *r, const struct place *from, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
+    struct entries entries = {0};
+    struct place at = *from;
+    int there = read_entries(r, &at, arena, &entries, e);
+
+    if (there <= 0)
+        return there;
+    if (entries.has_ours && read_rules(r, at.path, ".tradewindignore", &at.ours, e) < 0)
+        return -1;
+    if (entries.has_git && at.depth)
+        return walk_within(r, &at, &entries, e);
+    if (entries.has_gitignore && read_rules(r, at.path, ".gitignore", &at.git, e) < 0)
+        return -1;
+    return take_entries(r, &at, &entries, e);
+}
+
+/* Fills in the scope by the repository in the directory or above it on the same file system. */
+static void find_repository(struct reading *r, struct scope *scope)
+{
+    AUTO_MEM char *at = mem_dup(r->options->directory);
+    struct stat top, here;
+
+    if (stat(at, &top) < 0)
+        return;
+    for (char *end = at + strlen(at); end; end = strrchr(at, '/')) {
+        *end = 0;
+        if (stat(*at ? at : "/", &here) < 0 || here.st_dev != top.st_dev)
+            return;
+        scope->has_repository = repository_read(at, r->arena, &scope->repository) > 0;
+        if (scope->has_repository || !r->options->scratch)
+            return;
+    }
+}
+
+/* From the repository down to the directory, whose path relative to it is `path` with '/' at its
+ * end, "" = the same: the rules above the directory, and whether one of them ignores it. */
+static int descend(struct reading *r, const char *path, struct place *at, struct err *e)
+{
+    for (const char *from = path, *slash; (slash = strchr(from, '/')); from = slash + 1) {
+        AUTO_MEM char *above = mem_printf("%.*s", (int)(from - path), path);
+        AUTO_MEM char *next = mem_printf("%.*s", (int)(slash - path), path);
+        if (read_rules(r, above, ".gitignore", &at->git, e) < 0)
+            return -1;
+        at->ignored = at->ignored || ignore_matches(at->git, next, true);
+    }
+    return 0;
+}
+
+/* Where the walk begins. A directory that the repository around it ignores is not of it. */
+static int begin(struct reading *r, struct scope *scope, struct place *at, struct err *e)
+{
+    const char *directory = r->options->directory;
+
+    find_repository(r, scope);
+    if (scope->has_repository) {
+        const char *root = scope->repository.root, *below = directory + strlen(root);
+        AUTO_MEM char *path = mem_dup(below + (*below == '/'));
+        r->origin = root;
+        at->path = *path ? arena_printf(r->arena, "%s/", path) : "";
+        if (descend(r, at->path, at, e) < 0)
+            return -1;
+        if (!at->ignored || repository_has_below(&scope->repository, path)) {
+            r->skip = strlen(at->path);
+            at->ours = ignore_parse(r->arena, NULL, r->skip, built_in, sizeof built_in - 1);
+            return 0;
         }
     }
-    fts_close(tree);
-    return result;
+    *scope = (struct scope){0};
+    r->origin = directory;
+    *at = (struct place){.path = "", .scope = scope};
+    at->ours = ignore_parse(r->arena, NULL, 0, built_in, sizeof built_in - 1);
+    return 0;
 }
 
-int listing_read(const char *directory,
-                 const char *scratch,
+int listing_read(const struct listing_options *options,
                  struct arena *arena,
                  struct listing *out,
                  struct err *e)
 {
-    AUTO_MEM char *empty = mem_printf("%s/git", scratch);
-    struct reading r = {directory, empty, arena, out};
+    struct reading r = {.options = options, .arena = arena, .list = out};
+    struct scope scope = {0};
+    struct place at = {.path = "", .scope = &scope};
 
+    _Static_assert(TREE_LIST_COMMIT == REPOSITORY_COMMIT, "copied whole");
     *out = (struct listing){0};
-    if (!git_is_there()) {
-        log_warn("code",
-                 "git is not installed: .gitignore and .tradewindignore are not read, and "
-                 "all of %s is taken",
-                 directory);
-        if (walk(&r, e) < 0)
-            return -1;
-    } else if (make_empty(empty, e) < 0 || read_directory(&r, "", 0, e) < 0) {
+    if (begin(&r, &scope, &at, e) < 0 || walk(&r, &at, e) < 0)
         return -1;
+    if (options->scratch && scope.has_repository) {
+        memcpy(out->commit, scope.repository.commit, sizeof out->commit);
+        note_differences(&r, &scope, options->directory);
     }
     if (out->n)
         qsort(out->paths, out->n, sizeof *out->paths, by_bytes);

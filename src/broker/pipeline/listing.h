@@ -1,5 +1,5 @@
-/* listing: which files of a working directory are its code: those that neither .gitignore nor
- * .tradewindignore leave out, as git itself reads them. */
+/* listing: which files of a working directory are its code. Reading the list executes nothing that
+ * the directory configures. */
 #ifndef BROKER_PIPELINE_LISTING_H
 #define BROKER_PIPELINE_LISTING_H
 
@@ -16,15 +16,24 @@ struct listing {
     const char **paths; /* relative to the directory, in byte order, each once */
     size_t n, cap;
     char commit[TREE_LIST_COMMIT]; /* "" = no repository, or nothing committed */
-    bool dirty;                    /* what is there differs from the commit */
+    bool dirty;                    /* files differ from the commit, or may differ */
 };
 
-/* Of every directory the rules in it and above it count, .git never; repositories within are read
- * by their own rules. scratch: a directory of ours where an empty repository is made for those that
- * are none. Without git installed everything but .git is listed, with a warning. Paths of things
- * that are neither files nor links are left out. The paths are in the arena, which has no cap. */
-int listing_read(const char *directory,
-                 const char *scratch,
+struct listing_options {
+    const char *directory; /* absolute, without links in it */
+    const char *scratch;   /* a directory of ours where git may compare; NULL = commit and dirty are
+                            * not wanted, and a repository above the directory does not count */
+};
+
+/* All files and links but
+ * - .git,
+ * - those that .tradewindignore files name, or that are named .venv, venv, node_modules,
+ * __pycache__ or .mypy_cache unless .tradewindignore takes them in ("!venv"),
+ * - those that .gitignore files name, unless the repository tracks them.
+ * Of every directory the rules in it and above it count, up to the directory, for .gitignore up to
+ * the repository; those of repositories within count there instead. The paths are in the arena,
+ * which has no cap. */
+int listing_read(const struct listing_options *options,
                  struct arena *arena,
                  struct listing *out,
                  struct err *e);
