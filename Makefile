@@ -271,7 +271,8 @@ install: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 		$(DESTDIR)$(PREFIX)/$(PYTHON_DIR)/tradewind
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
 		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion \
-		$(SHARE)/doc/tradewind/examples/geo $(SHARE)/doc/tradewind/examples/cluster
+		$(SHARE)/doc/tradewind/examples/geo $(SHARE)/doc/tradewind/examples/cluster \
+		$(SHARE)/doc/tradewind/examples/digits
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
 	install -m 755 $(AGENT) $(DESTDIR)$(PREFIX)/libexec/tradewind-agent
 	install -m 755 $(AGGREGATOR) $(DESTDIR)$(PREFIX)/bin/tradewind-aggregator
@@ -286,6 +287,7 @@ install: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 	install -m 644 LICENSE $(DOCS) $(SHARE)/doc/tradewind
 	install -m 644 $(wildcard examples/*.*) $(SHARE)/doc/tradewind/examples
 	install -m 644 $(wildcard examples/geo/*) $(SHARE)/doc/tradewind/examples/geo
+	install -m 644 $(wildcard examples/digits/*.py) $(SHARE)/doc/tradewind/examples/digits
 	install -m 644 examples/cluster/Makefile $(wildcard examples/cluster/*.yaml examples/cluster/*.[ch]) \
 		$(SHARE)/doc/tradewind/examples/cluster
 	install -m 644 examples/fashion/Makefile $(wildcard examples/fashion/*.[ch]) \

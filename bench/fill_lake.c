@@ -1,10 +1,11 @@
-/* fill_lake HOME files|graph|meta|jobs N [shuffled]: a lake with N files, edges, metadata rows or
- * queued jobs, for benches and long tests. Contents are rows only: nothing can be read back. Always
- * the same rows.
+/* fill_lake HOME files|graph|meta|jobs|experiments N [shuffled]: a lake with N files, edges,
+ * metadata rows, queued jobs or finished ones, for benches and long tests. Contents are rows only:
+ * nothing can be read back. Always the same rows.
  *   - files: /data/train/... and /data/validation/..., half of N each; shuffled: put in no order
  *   - graph: 2/5 N set versions can be reached back from @goal:1
  *   - meta: N / 5 files below /runs/, each with five pairs
- *   - jobs: `true` with what job submit asks for */
+ *   - jobs: `true` with what job submit asks for
+ *   - experiments: trainings that ended, each with three parameters and two metrics */
 #include "base/mem.h"
 #include "base/number.h"
 #include "lake/core/internal.h"
@@ -319,6 +320,76 @@ static int fill_jobs(struct fill *f, struct err *e)
     return lake_job_submit(f->l, requests, f->n, &first, e);
 }
 
+/* ---- experiments ---- */
+
+/* A series of 100 steps, as a whole; the step that ends the job makes metadata of it. */
+static int add_series(
+    struct fill *f, int64_t job, const char *name, int64_t number, double last, struct err *e)
+{
+    return db_run(f->l->db, e,
+                  "INSERT INTO job_series (job, name, series, points, last, last_step, least, most,"
+                  " untold) VALUES ($1, $2, $3, 100, $4, 100, $4 / 2, $4 * 2, 1)",
+                  DB_INT(job), DB_TEXT(name), DB_INT(number), DB_REAL(last));
+}
+
+/* Environment of job i, new string: one of ten rates, four sizes, 1,000 seeds. */
+static char *experiment_details(struct fill *f)
+{
+    static const char *const rates[] = {"0.001", "0.002", "0.005", "0.01", "0.02",
+                                        "0.05",  "0.1",   "0.2",   "0.5",  "1"};
+
+    return mem_printf("{\"env\": {\"LR\": \"%s\", \"BATCH\": \"%u\", \"SEED\": \"%u\"}}",
+                      rates[draw(f, 10)], 32U << draw(f, 4), (unsigned)draw(f, 1000));
+}
+
+static int submit_experiments(struct fill *f, size_t n, int64_t *first, struct err *e)
+{
+    static const char *const command[] = {"train"};
+    AUTO_MEM struct lake_job_request *requests = mem_zero(n, sizeof *requests);
+    AUTO_MEM char **details = mem_zero(n, sizeof *details);
+
+    for (size_t i = 0; i < n; i++) {
+        details[i] = experiment_details(f);
+        requests[i] = (struct lake_job_request){.command = command,
+                                                .n_command = 1,
+                                                .cpus = 1,
+                                                .memory_mb = 1024,
+                                                .details = details[i]};
+    }
+    int done = lake_job_submit(f->l, requests, n, first, e);
+    for (size_t i = 0; i < n; i++)
+        free(details[i]);
+    return done;
+}
+
+static int end_experiments(struct fill *f, size_t n, int64_t first, struct err *e)
+{
+    AUTO_MEM struct lake_job_change *ends = mem_zero(n, sizeof *ends);
+
+    if (db_begin(f->l->db, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        double loss = (double)draw(f, 1000000) / 1e6;
+        if (add_series(f, first + (int64_t)i, "loss", 1, loss, e) < 0 ||
+            add_series(f, first + (int64_t)i, "accuracy", 2, 1 - loss, e) < 0)
+            return -1;
+        ends[i] = (struct lake_job_change){
+            .id = first + (int64_t)i, .to = LAKE_JOB_FINISHED, .exited = true, .runtime_s = 60};
+    }
+    return db_commit(f->l->db, e) < 0 ? -1 : lake_job_step(f->l, ends, n, e);
+}
+
+static int fill_experiments(struct fill *f, struct err *e)
+{
+    for (size_t done = 0, n; done < f->n; done += n) {
+        int64_t first;
+        n = f->n - done < 5000 ? f->n - done : 5000;
+        if (submit_experiments(f, n, &first, e) < 0 || end_experiments(f, n, first, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int fill(const char *home, const char *kind, struct fill *f, struct err *e)
 {
     AUTO_MEM char *absolute = realpath(home, NULL);
@@ -341,7 +412,10 @@ static int fill(const char *home, const char *kind, struct fill *f, struct err *
         return fill_meta(f, e);
     if (strcmp(kind, "jobs") == 0)
         return fill_jobs(f, e);
-    return err_set(e, ERR_USAGE, "\"%s\" is none of files, graph, meta and jobs", kind);
+    if (strcmp(kind, "experiments") == 0)
+        return fill_experiments(f, e);
+    return err_set(e, ERR_USAGE, "\"%s\" is none of files, graph, meta, jobs and experiments",
+                   kind);
 }
 
 int main(int argc, char **argv)
@@ -351,7 +425,7 @@ int main(int argc, char **argv)
     double n;
 
     if (argc < 4 || argc > 5 || !number_parse(argv[3], &n) || !(n >= 1 && n <= 1e8)) {
-        fprintf(stderr, "usage: fill_lake HOME files|graph|meta|jobs N [shuffled]\n");
+        fprintf(stderr, "usage: fill_lake HOME files|graph|meta|jobs|experiments N [shuffled]\n");
         return 2;
     }
     f.n = (size_t)n;

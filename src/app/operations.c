@@ -11,8 +11,10 @@
 #include "app/plan/plan.h"
 #include "app/policy/policy.h"
 #include "app/run/run.h"
+#include "app/sweep/sweep.h"
 
 static const struct operation *const run_operations[] = {RUN_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const sweep_operations[] = {SWEEP_OPERATIONS(OPERATION_LIST) NULL};
 static const struct operation *const geo_operations[] = {GEO_OPERATIONS(OPERATION_LIST) NULL};
 static const struct operation *const cluster_operations[] = {CLUSTER_OPERATIONS(OPERATION_LIST)
                                                                  NULL};
@@ -26,15 +28,7 @@ static const struct operation *const policy_operations[] = {POLICY_OPERATIONS(OP
 static const struct operation *const admin_operations[] = {ADMIN_OPERATIONS(OPERATION_LIST) NULL};
 
 const struct operation *const *const operation_families[] = {
-    run_operations,
-    job_operations,
-    catalog_operations,
-    data_operations,
-    plan_operations,
-    market_operations,
-    policy_operations,
-    admin_operations,
-    cluster_operations,
-    geo_operations,
-    NULL,
+    run_operations,   job_operations,     sweep_operations,  catalog_operations,
+    data_operations,  plan_operations,    market_operations, policy_operations,
+    admin_operations, cluster_operations, geo_operations,    NULL,
 };

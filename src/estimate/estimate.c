@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/time.h"
 #include "estimate/fit.h"
+#include "estimate/internal.h"
 #include "estimate/throughput.h"
 
 #include <math.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define GUESS_S 3600.0
 #define SPREAD_GUESSED 0.5
 #define SPREAD_GIVEN 0.2
 #define NOT_COVERED ((double)NAN)
@@ -229,7 +229,7 @@ int estimate_check(const struct spec *spec,
 {
     switch (stage->estimate.kind) {
     case SPEC_ESTIMATE_GUESS:
-        add_guess(guesses, stage, "run time", "1 h", "no estimate given");
+        estimate_guess_words(stage, table, guesses);
         return 0;
     case SPEC_ESTIMATE_SECONDS:
     case SPEC_ESTIMATE_WORK:
@@ -313,7 +313,7 @@ static double run_seconds(const struct spec_estimate *estimate,
 {
     switch (estimate->kind) {
     case SPEC_ESTIMATE_GUESS:
-        return GUESS_S;
+        return NOT_COVERED;
     case SPEC_ESTIMATE_SECONDS:
         return seconds_given(estimate, machine);
     case SPEC_ESTIMATE_WORK:
@@ -341,7 +341,9 @@ bool estimate_run(const struct spec_stage *stage,
         .accelerators = kind->accelerator_count * stage->num_nodes,
         .vcpus = kind->vcpus * stage->num_nodes,
     };
-    double run_s = run_seconds(&stage->estimate, &machine, table);
+    double run_s = stage->estimate.kind == SPEC_ESTIMATE_GUESS
+                       ? estimate_guess_s(stage, machine.accelerator, table)
+                       : run_seconds(&stage->estimate, &machine, table);
     double spread = stage->estimate.kind == SPEC_ESTIMATE_GUESS ? SPREAD_GUESSED : SPREAD_GIVEN;
 
     if (!isfinite(run_s) || run_s < 0)

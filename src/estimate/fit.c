@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "estimate/fit_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +24,8 @@ static double share_explained(const struct fit_data *d, double rss)
     return rss < total ? 1 - rss / total : 0;
 }
 
-/* Fits the linear terms at the shape chosen; what the shape's serial share adds to the spread of
- * predictions comes in as one more column. */
-static void estimate_terms(struct fit *f, const struct fit_data *d)
+/* Fits the linear terms at the shape chosen. */
+static void solve_linear(struct fit *f, const struct fit_data *d)
 {
     AUTO_MEM double *columns = mem_zero(d->n * f->n_terms, sizeof *columns);
     AUTO_MEM double *target = mem_zero(d->n, sizeof *target);
@@ -35,17 +35,45 @@ static void estimate_terms(struct fit *f, const struct fit_data *d)
 
     for (size_t i = 0; i < d->n; i++) {
         const double *point = d->points + i * d->space.n;
-        for (size_t c = 0; c < f->n_terms; c++)
+        for (size_t c = 0; c < p; c++)
             columns[c * d->n + i] = fit_term_at(&f->terms[c], &d->space, &f->shape, point);
         target[i] = d->log_y[i] - fit_cpu_log(f->shape.form.cpu, f->shape.serial, point[cpus]);
     }
-    AUTO_CLEAR(lsq) struct lsq linear = {0}, all = {0};
+    AUTO_CLEAR(lsq) struct lsq linear = {0};
     lsq_init(&linear, d->n, p, columns);
-    lsq_init(&all, d->n, f->n_terms, columns);
-    double rss = lsq_solve(&linear, target, residual, f->beta);
+    lsq_solve(&linear, target, residual, f->beta);
     if (serial)
         f->beta[p] = f->shape.serial;
-    memcpy(f->unknown, all.dropped, f->n_terms * sizeof *f->unknown);
+}
+
+static void solve_fixed(struct fit *f, const struct fit_data *d)
+{
+    struct fit_fixed got;
+
+    bool solved = fit_fixed_solve(d, &f->shape, &got);
+    assert(solved); /* only forms that the runs can carry are chosen */
+    (void)solved;
+    memcpy(f->beta, got.beta, sizeof f->beta);
+    f->shape.fixed_s = got.fixed_s;
+    f->beta[f->n_terms - 1] = got.fixed_s;
+}
+
+/* How sure the coefficients are: by the derivatives of log y, which for a serial share and a fixed
+ * part are no constants. */
+static void estimate_spread(struct fit *f, const struct fit_data *d)
+{
+    AUTO_MEM double *columns = mem_zero(d->n * f->n_terms, sizeof *columns);
+    double rss = 0, x[FIT_COLUMNS_MAX];
+
+    for (size_t i = 0; i < d->n; i++) {
+        rss += pow(d->log_y[i] - fit_log_at(f, d->points + i * d->space.n, x), 2);
+        for (size_t c = 0; c < f->n_terms; c++)
+            columns[c * d->n + i] = x[c];
+    }
+    AUTO_CLEAR(lsq) struct lsq all = {0};
+    lsq_init(&all, d->n, f->n_terms, columns);
+    for (size_t c = 0; c < f->n_terms; c++)
+        f->unknown[c] = all.dropped[c] && !fit_is_linear(&f->shape.form, &f->terms[c]);
     f->inverse = mem_zero(f->n_terms * f->n_terms, sizeof *f->inverse);
     lsq_inverse(&all, f->inverse);
     f->df = d->n - all.rank;
@@ -62,8 +90,12 @@ struct fit *fit_build(struct fit_data *d, const struct fit_shape *shape, double 
     f->n_runs = d->n;
     f->n_terms = fit_terms(&d->space, &f->shape.form, f->terms);
     fit_kind_write(&f->shape.form, f->kind);
-    estimate_terms(f, d);
     f->space = d->space;
+    if (shape->form.fixed)
+        solve_fixed(f, d);
+    else
+        solve_linear(f, d);
+    estimate_spread(f, d);
     d->space = (struct fit_space){0};
     return f;
 }
@@ -195,23 +227,33 @@ static double leverage(const struct fit *f, const double *x)
     return fmax(sum, 0);
 }
 
+/* Beyond the runs nothing shows that an effect stays what it was: the exponent of each feature may
+ * be off by this. */
+#define EXPONENT_DOUBT 0.1
+
+/* Half the width, in log y, of what the distance from the runs adds to the interval. */
+static double doubt_outside(const struct fit *f, const double *factor)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < f->space.n; i++)
+        sum = hypot(sum, EXPONENT_DOUBT * log(factor[i]));
+    return sum;
+}
+
 int fit_predict(const struct fit *f,
                 const struct fit_value *values,
                 size_t n_values,
                 struct fit_prediction *out,
                 struct err *e)
 {
-    double point[FIT_FEATURES_MAX] = {0}, x[FIT_COLUMNS_MAX] = {0}, log_s = 0;
+    double point[FIT_FEATURES_MAX] = {0}, x[FIT_COLUMNS_MAX] = {0};
 
     if (place(f, values, n_values, point, out, e) < 0)
         return err_wrap(e, "predict a run time");
-    for (size_t i = 0; i < f->n_terms; i++) {
-        x[i] = fit_term_at(&f->terms[i], &f->space, &f->shape, point);
-        log_s += f->terms[i].kind == FIT_TERM_SERIAL
-                     ? fit_cpu_log(f->shape.form.cpu, f->shape.serial, point[f->terms[i].feature])
-                     : f->beta[i] * x[i];
-    }
-    double half = lsq_student(f->df, INSIDE) * f->sigma * sqrt(1 + leverage(f, x));
+    double log_s = fit_log_at(f, point, x);
+    double chance = lsq_student(f->df, INSIDE) * f->sigma * sqrt(1 + leverage(f, x));
+    double half = hypot(chance, doubt_outside(f, out->factor));
     out->predicted_s = exp(log_s);
     out->low_s = exp(log_s - half);
     out->high_s = exp(log_s + half);

@@ -28,6 +28,11 @@
  * 27 runs that are log-linear, what is chosen then predicts as well as log-linear does. */
 #define CLEARLY_CLIFF 1.0
 #define CLEARLY_INTERACTION 2.0
+/* A fixed part bends every curve a little. Beside one, an exponent of 1 is preferred unless the
+ * errors are this much smaller without: few short runs hardly tell a fixed part from an exponent,
+ * and many times outside them only the exponent counts. */
+#define CLEARLY_FIXED 1.0
+#define CLEARLY_NOT_LINEAR 2.0
 /* Differences below this are rounding. */
 #define NO_DIFFERENCE 1e-9
 
@@ -38,8 +43,9 @@ struct judge {
     bool known[FIT_FEATURES_MAX]; /* the runs tell the effect of this number apart */
     double cliffs[CLIFFS_MAX];
     size_t n_cliffs;
-    double *columns; /* scratch: n x FIT_COLUMNS_MAX */
-    double *target;  /* scratch: n */
+    double plain_loo; /* log-linear's */
+    double *columns;  /* scratch: n x FIT_COLUMNS_MAX */
+    double *target;   /* scratch: n */
 };
 
 struct verdict {
@@ -195,15 +201,43 @@ static double relative_error(const struct verdict *v, size_t run)
     return fabs(expm1(-v->residual[run]));
 }
 
-/* False when the runs cannot carry the form. */
-static bool judge_form(const struct judge *j, const struct fit_form *form, struct verdict *v)
+static bool judge_linear(const struct judge *j, const struct fit_form *form, struct verdict *v)
 {
     bool any = false;
 
-    verdict_init(v, form, j->d->n);
     for (size_t i = 0; i < (form->cliff ? j->n_cliffs : 1); i++)
         any |= weigh_cliff(v, j, form->cliff ? j->cliffs[i] : 0);
-    if (!any || (form->cliff && !cliff_falls(j, &v->shape)))
+    return any && (!form->cliff || cliff_falls(j, &v->shape));
+}
+
+/* A threshold is chosen by all runs: the fit beside it is what each run is left out of. */
+static bool judge_fixed(const struct judge *j, const struct fit_form *form, struct verdict *v)
+{
+    struct fit_term terms[FIT_COLUMNS_MAX];
+    size_t p = fit_terms(&j->d->space, form, terms);
+    struct fit_fixed got;
+
+    for (size_t i = 0; i < (form->cliff ? j->n_cliffs : 1); i++) {
+        struct fit_shape shape = {.form = *form, .cliff_mb = form->cliff ? j->cliffs[i] : 0};
+        if (!fit_fixed_solve(j->d, &shape, &got) || !(got.rss < v->score))
+            continue;
+        v->score = got.rss;
+        v->shape = shape;
+    }
+    if (!isfinite(v->score) || !fit_fixed_judge(j->d, &v->shape, j->counts, &got, v->residual))
+        return false;
+    v->shape.fixed_s = got.fixed_s;
+    for (size_t c = 0; c < p; c++)
+        if (terms[c].kind == FIT_TERM_CLIFF)
+            return got.beta[c] > 0;
+    return true;
+}
+
+/* False when the runs cannot carry the form. */
+static bool judge_form(const struct judge *j, const struct fit_form *form, struct verdict *v)
+{
+    verdict_init(v, form, j->d->n);
+    if (!(form->fixed ? judge_fixed(j, form, v) : judge_linear(j, form, v)))
         return false;
     for (size_t i = 0; i < j->d->n; i++)
         if (j->counts[i])
@@ -218,8 +252,13 @@ static bool clearly_better(const struct judge *j, const struct verdict *a, const
     double n = (double)j->n_counting, mean = b->loo - a->loo, squares = 0, errors = 0;
 
     assert(a->residual && b->residual);
-    if (n < 2 || !(mean > NO_DIFFERENCE))
+    bool simpler = old->fixed && new->linear != old->linear;
+    if (n < 2 || !(mean > NO_DIFFERENCE || simpler))
         return false;
+    if (simpler)
+        errors = -CLEARLY_NOT_LINEAR;
+    if (new->fixed && !old->fixed)
+        errors = CLEARLY_FIXED;
     if (new->cliff && !old->cliff)
         errors = CLEARLY_CLIFF;
     if (new->product && !old->product)
@@ -227,7 +266,7 @@ static bool clearly_better(const struct judge *j, const struct verdict *a, const
     for (size_t i = 0; i < j->d->n; i++)
         if (j->counts[i])
             squares += pow(relative_error(b, i) - relative_error(a, i) - mean, 2);
-    return mean > errors * sqrt(squares / (n - 1) / n);
+    return mean >= errors * sqrt(squares / (n - 1) / n) - (simpler ? NO_DIFFERENCE : 0);
 }
 
 /* The form in use, and the best of those that are clearly better. */
@@ -245,7 +284,8 @@ static void try_form(const struct judge *j, const struct fit_form *form, struct 
 {
     AUTO_CLEAR(verdict) struct verdict v = {0};
 
-    if (judge_form(j, form, &v) && clearly_better(j, &v, &c->current) && v.loo < c->best.loo)
+    if (judge_form(j, form, &v) && clearly_better(j, &v, &c->current) && v.loo < c->best.loo &&
+        v.loo <= j->plain_loo)
         swap(&v, &c->best);
 }
 
@@ -276,33 +316,86 @@ static void list_cliffs(struct judge *j)
         j->cliffs[i] = j->columns[1 + i * n / j->n_cliffs];
 }
 
-/* The forms that have one thing more than the one in use. */
-static void try_extensions(const struct judge *j, struct contest *c)
+static void try_cpus(const struct judge *j, struct contest *c)
 {
-    size_t cpus = fit_space_number(&j->d->space, FIT_CPUS), n = j->d->space.n;
-    struct fit_form from = c->current.shape.form, form = from;
+    size_t cpus = fit_space_number(&j->d->space, FIT_CPUS);
+    struct fit_form form = c->current.shape.form;
 
-    if (from.cpu == FIT_CPU_POWER && shape_known(j, cpus)) {
-        const struct fit_feature *f = &j->d->space.features[cpus];
-        form.cpu = FIT_CPU_AMDAHL;
+    if (form.cpu != FIT_CPU_POWER || !shape_known(j, cpus))
+        return;
+    const struct fit_feature *f = &j->d->space.features[cpus];
+    form.cpu = FIT_CPU_AMDAHL;
+    try_form(j, &form, c);
+    form.cpu = FIT_CPU_CAPPED;
+    if (f->low < 1 && f->high > 1)
         try_form(j, &form, c);
-        form.cpu = FIT_CPU_CAPPED;
-        if (f->low < 1 && f->high > 1)
-            try_form(j, &form, c);
-    }
-    form = from;
-    form.cliff = true;
-    if (!from.cliff)
-        try_form(j, &form, c);
-    form = from;
+}
+
+static void try_products(const struct judge *j, struct contest *c)
+{
+    struct fit_form form = c->current.shape.form;
+    size_t n = j->d->space.n;
+
     form.product = true;
-    for (size_t a = 0; a < n && !from.product; a++)
+    for (size_t a = 0; a < n && !c->current.shape.form.product; a++)
         for (size_t b = a + 1; b < n; b++) {
             form.pair[0] = a;
             form.pair[1] = b;
             if (j->known[a] && j->known[b])
                 try_form(j, &form, c);
         }
+}
+
+/* An option of the command, as against a size of the machine. */
+static bool is_option(const struct judge *j, size_t k)
+{
+    const char *name = j->d->space.names[k];
+
+    return j->known[k] && strcmp(name, FIT_CPUS) != 0 && strcmp(name, FIT_MEMORY) != 0;
+}
+
+/* A fixed part, in place of an Amdahl term and an interaction; beside one, exponents of 1. */
+static void try_fixed(const struct judge *j, struct contest *c)
+{
+    struct fit_form form = c->current.shape.form;
+    unsigned options = 0;
+    bool any = false;
+
+    for (size_t k = 0; k < j->d->space.n; k++) {
+        any |= is_option(j, k) && shape_known(j, k);
+        options |= is_option(j, k) ? 1u << k : 0;
+    }
+    if (!any) /* CPUs alone: Amdahl's law has a fixed part of its own */
+        return;
+    for (size_t k = 0; form.fixed && k < j->d->space.n; k++) {
+        struct fit_form simpler = form;
+        simpler.linear |= options & 1u << k;
+        if (simpler.linear != form.linear)
+            try_form(j, &simpler, c);
+    }
+    if (form.fixed)
+        return;
+    form = (struct fit_form){.cliff = form.cliff, .fixed = true};
+    try_form(j, &form, c);
+    form.linear = options;
+    if (options)
+        try_form(j, &form, c);
+}
+
+/* The forms that have one thing more than the one in use. */
+static void try_extensions(const struct judge *j, struct contest *c)
+{
+    struct fit_form form = c->current.shape.form;
+
+    try_fixed(j, c);
+    if (!form.fixed) {
+        try_cpus(j, c);
+        try_products(j, c);
+    }
+    if (form.cliff)
+        return;
+    form.cliff = true;
+    try_form(j, &form, c);
 }
 
 /* Finds out what log-linear can tell from the runs: which features' effects, which runs. */
@@ -354,6 +447,7 @@ int fit_choose(const struct fit_data *d, struct fit_shape *out, double *loo_out,
     if (judge_init(&j, d, e) < 0)
         return -1;
     judge_form(&j, &(struct fit_form){0}, &c.best);
+    j.plain_loo = c.best.loo;
     do {
         swap(&c.best, &c.current);
         verdict_clear(&c.best);

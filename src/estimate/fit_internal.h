@@ -39,15 +39,18 @@ enum fit_cpu {
 /* What the model is made of. */
 struct fit_form {
     enum fit_cpu cpu;
-    bool cliff;     /* a factor below cliff_mb of memory instead of memory^b */
-    bool product;   /* exp(b log x log z) of the features in pair */
-    size_t pair[2]; /* ascending */
+    bool cliff;      /* a factor below cliff_mb of memory instead of memory^b */
+    bool product;    /* exp(b log x log z) of the features in pair */
+    size_t pair[2];  /* ascending */
+    bool fixed;      /* a fixed part beside the work: not with an Amdahl term or a product */
+    unsigned linear; /* beside a fixed part: bit k = the exponent of feature k is 1 */
 };
 
 struct fit_shape {
     struct fit_form form;
     double serial;   /* s above */
     double cliff_mb; /* memory below this costs time */
+    double fixed_s;  /* what every run takes before the rest counts */
 };
 
 enum fit_term_kind {
@@ -57,6 +60,7 @@ enum fit_term_kind {
     FIT_TERM_CLIFF,
     FIT_TERM_PRODUCT,
     FIT_TERM_SERIAL, /* s: not linear, so its column is the derivative by s */
+    FIT_TERM_FIXED,  /* the fixed part: its column is the derivative by its logarithm */
 };
 
 struct fit_term {
@@ -73,7 +77,7 @@ struct fit {
     double beta[FIT_COLUMNS_MAX];
     bool unknown[FIT_COLUMNS_MAX]; /* the runs do not tell this one's effect; beta is 0 */
     /* "log-linear", or what was added to it, joined by '+': "amdahl" or "amdahl-capped",
-     * "memory-cliff", "interaction". */
+     * "memory-cliff", "interaction", "fixed-part". */
     char kind[64];
     double loo_error;
     double r2; /* share of the variance of log runtime that the model explains */
@@ -101,8 +105,8 @@ size_t fit_level_find(const struct fit_feature *feature, const char *text);
 int fit_data_init(struct fit_data *d, const struct fit_run *runs, size_t n_runs, struct err *e);
 void fit_data_clear(struct fit_data *d);
 
-/* The terms of a form, the intercept first and the serial share last; 0 when there would be more
- * than FIT_COLUMNS_MAX. */
+/* The terms of a form, the intercept first and the serial share or the fixed part last; 0 when
+ * there would be more than FIT_COLUMNS_MAX. */
 size_t fit_terms(const struct fit_space *space,
                  const struct fit_form *form,
                  struct fit_term terms[static FIT_COLUMNS_MAX]);
@@ -111,13 +115,17 @@ double fit_term_at(const struct fit_term *term,
                    const struct fit_space *space,
                    const struct fit_shape *shape,
                    const double *point);
+/* Whether the exponent is 1 by the form instead of estimated. */
+bool fit_is_linear(const struct fit_form *form, const struct fit_term *term);
 /* What of log y is not linear: the logarithm of the time on these CPUs over that on one. */
 double fit_cpu_log(enum fit_cpu cpu, double serial, double cpus);
 /* The name of the term's coefficient: "log(a)", "epoch", "optimizer=sgd", "memory_mb<1024",
- * "cpus*epoch", "serial(cpus)". Yours to free. */
+ * "cpus*epoch", "serial(cpus)", "fixed(s)". Yours to free. */
 char *fit_term_name(const struct fit_term *term,
                     const struct fit_space *space,
                     const struct fit_shape *shape);
+/* log y of the model at a point; x (n_terms) = its derivatives by the coefficients. */
+double fit_log_at(const struct fit *f, const double *point, double *x);
 /* Writes the kind of the form, as struct fit has it. */
 void fit_kind_write(const struct fit_form *form, char out[static 64]);
 
@@ -131,6 +139,29 @@ bool fit_judge(const struct fit_data *d,
 
 /* The model of that shape. Takes d's space. */
 struct fit *fit_build(struct fit_data *d, const struct fit_shape *shape, double loo_error);
+
+/* ---- fit_fixed.c ---- */
+
+/* A model c + exp(Xb) of some runs. */
+struct fit_fixed {
+    double beta[FIT_COLUMNS_MAX]; /* of all terms but the last, as fit_terms lists them */
+    double fixed_s;               /* c, above 0 */
+    double rss;                   /* of log y */
+};
+
+/* The smallest sum of squares of log y for the form and threshold of the shape, which has a fixed
+ * part. Bounded and without chance: from several starts, by Levenberg and Marquardt. False when the
+ * runs do not tell the fixed part from the rest. */
+bool fit_fixed_solve(const struct fit_data *d,
+                     const struct fit_shape *shape,
+                     struct fit_fixed *out);
+/* The same, and for each run that counts what a fit to all others misses it by in log y. False also
+ * when a run alone decides something. */
+bool fit_fixed_judge(const struct fit_data *d,
+                     const struct fit_shape *shape,
+                     const bool *counts,
+                     struct fit_fixed *out,
+                     double *residual);
 
 /* ---- lsq.c ---- */
 

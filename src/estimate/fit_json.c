@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,13 +134,15 @@ static bool read_pair(struct fit *f, json_t *coefficients)
 static bool read_kind(struct fit *f, const char *kind)
 {
     for (int cpu = FIT_CPU_POWER; cpu <= FIT_CPU_CAPPED; cpu++)
-        for (int extra = 0; extra < 4; extra++) {
-            struct fit_form form = {
-                .cpu = (enum fit_cpu)cpu, .cliff = extra & 1, .product = extra & 2};
+        for (int extra = 0; extra < 8; extra++) {
+            struct fit_form form = {.cpu = (enum fit_cpu)cpu,
+                                    .cliff = extra & 1,
+                                    .product = extra & 2,
+                                    .fixed = extra & 4};
             fit_kind_write(&form, f->kind);
             f->shape.form = form;
             if (strcmp(f->kind, kind) == 0)
-                return true;
+                return !form.fixed || (form.cpu == FIT_CPU_POWER && !form.product);
         }
     return false;
 }
@@ -175,11 +178,14 @@ static int read_coefficients(struct fit *f, const json_t *all, struct err *e)
         f->beta[i] = json_number_value(value);
         if (!f->unknown[i] && !json_is_number(value))
             return bad(e, "it has not the coefficients of its kind");
-        if (f->terms[i].kind != FIT_TERM_SERIAL)
-            continue;
-        f->shape.serial = f->beta[i];
+        if (f->terms[i].kind == FIT_TERM_SERIAL)
+            f->shape.serial = f->beta[i];
+        if (f->terms[i].kind == FIT_TERM_FIXED)
+            f->shape.fixed_s = f->beta[i];
         if (!(f->shape.serial >= 0 && f->shape.serial <= 1))
             return bad(e, "its serial share is not between 0 and 1");
+        if (!(f->shape.fixed_s >= 0 && isfinite(f->shape.fixed_s)))
+            return bad(e, "its fixed part is not a time");
     }
     return 0;
 }

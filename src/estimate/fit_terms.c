@@ -48,6 +48,8 @@ size_t fit_terms(const struct fit_space *space,
     if (form->cpu != FIT_CPU_POWER)
         terms[n++] = (struct fit_term){.kind = FIT_TERM_SERIAL,
                                        .feature = fit_space_number(space, FIT_CPUS)};
+    if (form->fixed)
+        terms[n++] = (struct fit_term){.kind = FIT_TERM_FIXED};
     return n;
 }
 
@@ -94,8 +96,40 @@ double fit_term_at(const struct fit_term *term,
         return log(at) * log(point[term->other]);
     case FIT_TERM_SERIAL:
         return serial_slope(shape, at);
+    case FIT_TERM_FIXED:
+        return 1;
     }
     return 0;
+}
+
+bool fit_is_linear(const struct fit_form *form, const struct fit_term *term)
+{
+    return term->kind == FIT_TERM_POWER && form->linear >> term->feature & 1;
+}
+
+double fit_log_at(const struct fit *f, const double *point, double *x)
+{
+    const struct fit_form *form = &f->shape.form;
+    double log_s = 0;
+
+    for (size_t i = 0; i < f->n_terms; i++) {
+        const struct fit_term *term = &f->terms[i];
+        x[i] = fit_term_at(term, &f->space, &f->shape, point);
+        if (term->kind == FIT_TERM_SERIAL)
+            log_s += fit_cpu_log(form->cpu, f->shape.serial, point[term->feature]);
+        else if (term->kind != FIT_TERM_FIXED)
+            log_s += f->beta[i] * x[i];
+        if (fit_is_linear(form, term))
+            x[i] = 0; /* not estimated */
+    }
+    if (!form->fixed)
+        return log_s;
+    double total_s = f->shape.fixed_s + exp(log_s), share = exp(log_s) / total_s;
+    if (!isfinite(total_s))
+        return log_s;
+    for (size_t i = 0; i < f->n_terms; i++)
+        x[i] *= f->terms[i].kind == FIT_TERM_FIXED ? 1 - share : share;
+    return log(total_s);
 }
 
 char *fit_term_name(const struct fit_term *term,
@@ -116,9 +150,11 @@ char *fit_term_name(const struct fit_term *term,
     case FIT_TERM_PRODUCT:
         return mem_printf("%s*%s", f->name, space->names[term->other]);
     case FIT_TERM_SERIAL:
+        return mem_printf("serial(%s)", f->name);
+    case FIT_TERM_FIXED:
         break;
     }
-    return mem_printf("serial(%s)", f->name);
+    return mem_dup("fixed(s)");
 }
 
 void fit_kind_write(const struct fit_form *form, char out[static 64])
@@ -128,7 +164,7 @@ void fit_kind_write(const struct fit_form *form, char out[static 64])
                                                     : "";
     char all[64];
 
-    snprintf(all, sizeof all, "%s%s%s", cpu, form->cliff ? "+memory-cliff" : "",
-             form->product ? "+interaction" : "");
+    snprintf(all, sizeof all, "%s%s%s%s", cpu, form->cliff ? "+memory-cliff" : "",
+             form->product ? "+interaction" : "", form->fixed ? "+fixed-part" : "");
     snprintf(out, 64, "%s", all[0] ? all + 1 : "log-linear");
 }

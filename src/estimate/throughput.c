@@ -418,6 +418,29 @@ double throughputs_get(const struct throughputs *t, const char *model, const cha
     return NOT_MEASURED;
 }
 
+static double figure_of(const struct throughput_row *row, const char *accelerator)
+{
+    for (size_t i = 0; i < row->table->n_accelerators; i++)
+        if (catalog_same_accelerator(accelerator, row->table->accelerators[i]))
+            return row->per_s[i];
+    return NOT_MEASURED;
+}
+
+double throughputs_speed(const struct throughputs *t, const char *accelerator, const char *over)
+{
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; t && i < t->n_rows; i++) {
+        double a = figure_of(&t->rows[i], accelerator), b = figure_of(&t->rows[i], over);
+        if (!(a > 0) || !(b > 0))
+            continue;
+        sum += log(a / b);
+        n++;
+    }
+    return n ? exp(sum / (double)n) : NOT_MEASURED;
+}
+
 const char *const *throughputs_models(const struct throughputs *t, size_t *n_out)
 {
     *n_out = t->n_models;

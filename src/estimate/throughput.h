@@ -35,6 +35,10 @@ bool throughputs_find(const struct throughputs *t, const char *model, struct thr
  * batch size; 0 = cannot run there; NaN when the model or the accelerator is not covered. */
 double throughputs_get(const struct throughputs *t, const char *model, const char *accelerator);
 
+/* Speed of an accelerator over that of another: the geometric mean over all models and batch sizes
+ * that were measured on both. NaN when none was. */
+double throughputs_speed(const struct throughputs *t, const char *accelerator, const char *over);
+
 /* Names of all models, each once, sorted; borrowed. */
 const char *const *throughputs_models(const struct throughputs *t, size_t *n_out);
 

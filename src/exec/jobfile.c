@@ -19,7 +19,8 @@
 
 struct owned {
     char *text; /* what the values point into */
-    const char **command, **env, **secrets;
+    const char **command, **env, **secrets, **unset;
+    struct jobfile_mount *mounts;
 };
 
 static int check_list(const struct jobfile *j, struct err *e)
@@ -32,6 +33,14 @@ static int check_list(const struct jobfile *j, struct err *e)
     for (size_t i = 0; i < j->n_secrets; i++)
         if (!*j->secrets[i] || strchr(j->secrets[i], '='))
             return err_set(e, ERR_USAGE, "secret entry %zu is not the name of a variable", i + 1);
+    for (size_t i = 0; i < j->n_unset; i++)
+        if (!*j->unset[i] || strchr(j->unset[i], '='))
+            return err_set(e, ERR_USAGE, "unset entry %zu is not the name of a variable", i + 1);
+    for (size_t i = 0; i < j->n_mounts; i++)
+        if (!*j->mounts[i].target || strchr(j->mounts[i].source, '\t'))
+            return err_set(e, ERR_USAGE, "mount entry %zu is not a source and a target", i + 1);
+    if (j->image && (!*j->image || *j->image == '-'))
+        return err_set(e, ERR_USAGE, "image is not the name of one");
     return 0;
 }
 
@@ -76,6 +85,14 @@ static void add_list(struct buf *b, const char *word, const char *const *values,
         add_value(b, word, values[i]);
 }
 
+static void add_mounts(struct buf *b, const struct jobfile *j)
+{
+    for (size_t i = 0; i < j->n_mounts; i++) {
+        AUTO_MEM char *both = mem_printf("%s\t%s", j->mounts[i].source, j->mounts[i].target);
+        add_value(b, "mount", both);
+    }
+}
+
 char *jobfile_text(const struct jobfile *j, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf b;
@@ -86,10 +103,16 @@ char *jobfile_text(const struct jobfile *j, struct err *e)
     buf_printf(&b, FIRST_LINE "\nid %" PRId64 "\n", j->id);
     add_list(&b, "command", j->command, j->n_command);
     add_list(&b, "env", j->env, j->n_env);
+    add_list(&b, "unset", j->unset, j->n_unset);
     add_list(&b, "secret", j->secrets, j->n_secrets);
     buf_printf(&b, "cpus %.17g\nmemory_mb %" PRIu64 "\n", j->cpus, j->memory_mb);
     buf_printf(&b, "time_limit_s %.17g\ngrace_s %.17g\n", j->time_limit_s, j->grace_s);
     buf_printf(&b, "log_max %" PRIu64 "\nlease_s %.17g\n", j->log_max, j->lease_s);
+    if (j->learn)
+        buf_printf(&b, "learn %" PRIu64 "\n", j->learn);
+    if (j->image)
+        add_value(&b, "image", j->image);
+    add_mounts(&b, j);
     if (j->power_off)
         add_value(&b, "power_off", j->power_off);
     if (b.full) {
@@ -136,7 +159,7 @@ static bool read_u64(const char *value, uint64_t *out)
 struct reading {
     struct jobfile *job;
     struct owned *owned;
-    size_t cap_command, cap_env, cap_secrets;
+    size_t cap_command, cap_env, cap_secrets, cap_unset, cap_mounts;
     unsigned seen; /* a bit for each entry of numbers[] */
 };
 
@@ -153,6 +176,7 @@ static const struct {
     {"grace_s", offsetof(struct jobfile, grace_s), false},
     {"log_max", offsetof(struct jobfile, log_max), true},
     {"lease_s", offsetof(struct jobfile, lease_s), false},
+    {"learn", offsetof(struct jobfile, learn), true},
 };
 
 static int read_number(struct reading *r, size_t which, const char *value, struct err *e)
@@ -183,6 +207,22 @@ static const char **append(const char **list, size_t *n, size_t *cap, const char
     return list;
 }
 
+static int read_mount(struct reading *r, const char *value, struct err *e)
+{
+    struct jobfile *j = r->job;
+    struct owned *o = r->owned;
+    size_t n = strcspn(value, "\t");
+
+    if (!value[n])
+        return err_set(e, ERR_USAGE, "mount is not a source and a target");
+    o->mounts = mem_room(o->mounts, j->n_mounts, &r->cap_mounts, sizeof *o->mounts);
+    /* Both are in owned->text, which is ours to cut. */
+    o->text[(size_t)(value - o->text) + n] = 0;
+    o->mounts[j->n_mounts++] = (struct jobfile_mount){value, value + n + 1};
+    j->mounts = o->mounts;
+    return 0;
+}
+
 /* What word says; values are not quoted in errors, they may be secret. */
 static int read_word(struct reading *r, const char *word, const char *value, struct err *e)
 {
@@ -193,10 +233,16 @@ static int read_word(struct reading *r, const char *word, const char *value, str
         j->command = o->command = append(o->command, &j->n_command, &r->cap_command, value);
     else if (!strcmp(word, "env"))
         j->env = o->env = append(o->env, &j->n_env, &r->cap_env, value);
+    else if (!strcmp(word, "unset"))
+        j->unset = o->unset = append(o->unset, &j->n_unset, &r->cap_unset, value);
     else if (!strcmp(word, "secret"))
         j->secrets = o->secrets = append(o->secrets, &j->n_secrets, &r->cap_secrets, value);
     else if (!strcmp(word, "power_off"))
         j->power_off = value;
+    else if (!strcmp(word, "image"))
+        j->image = value;
+    else if (!strcmp(word, "mount"))
+        return read_mount(r, value, e);
     else {
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
             if (!strcmp(word, numbers[i].word))
@@ -269,6 +315,8 @@ void jobfile_clear(struct jobfile *j)
         free(o->command);
         free(o->env);
         free(o->secrets);
+        free(o->unset);
+        free(o->mounts);
         free(o);
     }
     *j = (struct jobfile){0};

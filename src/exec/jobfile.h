@@ -30,14 +30,25 @@
  * replace a longer one of the same home. */
 #define CLAIM_LOOKING_S 300.0
 
+/* Data that the command finds at target: absolute, "~/..." or below work/. */
+struct jobfile_mount {
+    const char *source; /* a file or directory, below input/ */
+    const char *target;
+};
+
 struct jobfile {
     int64_t id;
     const char *const *command; /* of a file that was read: NULL after the last, as exec wants it */
     size_t n_command;
     const char *const *env; /* "K=V", besides what the agent sets itself */
     size_t n_env;
+    const char *const *unset; /* names that the command has only if env sets them */
+    size_t n_unset;
     const char *const *secrets; /* names of env whose values become stars in the log */
     size_t n_secrets;
+    const char *image; /* the command runs in a container of it; NULL = on the machine */
+    const struct jobfile_mount *mounts;
+    size_t n_mounts;
     double cpus;           /* 0 = no limit */
     uint64_t memory_mb;    /* 0 = no limit */
     double time_limit_s;   /* 0 = none */
@@ -45,6 +56,7 @@ struct jobfile {
                             * means JOBFILE_GRACE_S */
     uint64_t log_max;      /* bytes kept of the log; 0 = JOBFILE_LOG_MAX */
     double lease_s;        /* > 0: how long after its end it waits to be collected before it runs */
+    uint64_t learn;        /* not 0: tell which files of work/ the command used (statefile.h) */
     const char *power_off; /* this command, by the shell; NULL = never */
     void *priv;            /* owns the strings of a file that was read */
 };

@@ -14,9 +14,8 @@ static const char *const causes[] = {
     [STATE_DISK] = "disk",
 };
 static const char *const kinds[] = {
-    [STATE_STARTED] = "started",
-    [STATE_SAMPLE] = "sample",
-    [STATE_ENDED] = "ended",
+    [STATE_STARTED] = "started", [STATE_SAMPLE] = "sample", [STATE_USED] = "used",
+    [STATE_LEARNED] = "learned", [STATE_ENDED] = "ended",
 };
 
 const char *state_line_text(const struct state_line *s, char out[static STATE_LINE_MAX])
@@ -35,6 +34,13 @@ const char *state_line_text(const struct state_line *s, char out[static STATE_LI
                      " sent=%" PRIu64 " log=%" PRIu64 " gpu=%.0f",
                      s->at_ms, s->cpu_s, s->memory_mb, s->received, s->sent, s->log_bytes,
                      s->gpu_percent);
+        break;
+    case STATE_USED:
+        n = snprintf(out, room, "%" PRId64 " used text=%s", s->at_ms, s->text);
+        break;
+    case STATE_LEARNED:
+        n = snprintf(out, room, "%" PRId64 " learned files=%" PRIu64 " text=%s", s->at_ms, s->files,
+                     s->text);
         break;
     case STATE_ENDED:
         n = snprintf(out, room,
@@ -94,6 +100,7 @@ static const struct {
     {"received", offsetof(struct state_line, received), COUNT},
     {"sent", offsetof(struct state_line, sent), COUNT},
     {"log", offsetof(struct state_line, log_bytes), COUNT},
+    {"files", offsetof(struct state_line, files), COUNT},
     {"gpu", offsetof(struct state_line, gpu_percent), REAL},
     {"runtime_s", offsetof(struct state_line, runtime_s), REAL},
 };

@@ -3,6 +3,9 @@
  *     1731740001123 sample cpu_s=0.50 memory_mb=12 received=0 sent=0 log=120 gpu=-1
  *     1731740009123 ended code=0 runtime_s=9.001 cpu_s=4.5 peak_mb=40 received=0 sent=0 log=400
  *                   cause=exit text=...                                       (in one line)
+ * Between the last sample and the end, of a job whose use of code is watched (agent/codewatch.h):
+ *     1731740009120 used text=lib/model.py                                      (a line per file)
+ *     1731740009120 learned files=12 text=...                       (text: why the list is void)
  * Times are epoch milliseconds. `text` comes last and goes to the end of the line. base alone. */
 #ifndef EXEC_STATEFILE_H
 #define EXEC_STATEFILE_H
@@ -15,7 +18,7 @@
 
 #define STATE_LINE_MAX 4096
 
-enum state_kind { STATE_STARTED, STATE_SAMPLE, STATE_ENDED };
+enum state_kind { STATE_STARTED, STATE_SAMPLE, STATE_USED, STATE_LEARNED, STATE_ENDED };
 /* Why it ended. */
 enum state_cause {
     STATE_EXIT,     /* by itself: code */
@@ -35,11 +38,16 @@ struct state_line {
     uint64_t received, sent; /* SAMPLE, ENDED: bytes of network */
     uint64_t log_bytes;      /* SAMPLE, ENDED: of its log, until then */
     double gpu_percent;      /* SAMPLE; < 0 = there is none */
+    uint64_t files;          /* LEARNED: lines USED before it */
     int code;                /* ENDED */
     double runtime_s;        /* ENDED */
     enum state_cause cause;  /* ENDED */
-    char text[1024];         /* STARTED: how limits are enforced; ENDED: in plain words */
+    char text[1024];         /* STARTED: how limits are enforced; USED: a path in work/; LEARNED:
+                              * why all code counts, "" = it does not; ENDED: in plain words */
 };
+
+/* The longest path of a USED line. */
+#define STATE_PATH_MAX 1000
 
 /* With its newline, at most STATE_LINE_MAX bytes with the NUL; out is returned. */
 const char *state_line_text(const struct state_line *s, char out[static STATE_LINE_MAX]);

@@ -142,7 +142,11 @@ static bool not_worth_it(struct search *s, double bound)
 {
     if (s->frontier || !s->incumbent.has_best || bound < search_best_value(s))
         return false;
-    return bound > search_best_value(s) || ++s->tie_nodes > TIE_NODES;
+    if (bound > search_best_value(s))
+        return true;
+    if (s->tie_nodes++ == 0)
+        s->ties = cutoff_for_ties(s->cutoff);
+    return s->tie_nodes > TIE_NODES || cutoff_is_past(&s->ties);
 }
 
 /* Bounds the node and thins it out, again while that helps: first on coarse states, then on those

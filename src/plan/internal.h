@@ -186,12 +186,17 @@ double goal_public_bound(const struct goal *g, double value);
 
 struct cutoff {
     double (*now_s)(void);
-    double end_s;
+    double start_s, end_s;
 };
 static inline bool cutoff_is_past(const struct cutoff *l)
 {
     return l->now_s() >= l->end_s;
 }
+/* cutoff.c */
+struct cutoff cutoff_from_now(double (*now_s)(void), double limit_s);
+/* What remains for choosing between equal plans: a tenth of the time so far, or a hundredth of the
+ * limit where that is longer: then small problems are always settled, whatever the machine. */
+struct cutoff cutoff_for_ties(const struct cutoff *l);
 
 /* Which sites of each stage are still in play. */
 struct domain {
@@ -233,6 +238,15 @@ struct ask {
     struct cutoff cutoff;
     struct arena *arena; /* of picks and choices that are not the problem's own */
 };
+
+/* A query and what solvers are asked for its answer. */
+struct question {
+    struct ask ask;
+    const struct plan_query *query;
+};
+
+/* why_not.c: status, reason and the points of an answer without a plan. s: not found. */
+void plan_why_none(const struct question *q, const struct solution *s, struct plan_answer *a);
 
 /* exact.c. out->found on entry: its totals are known to be possible, look for as good or better;
  * out->picks is then only written when such a plan is found again. */

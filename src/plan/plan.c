@@ -1,9 +1,6 @@
 #include "plan/plan.h"
 
 #include "base/mem.h"
-#include "base/money.h"
-#include "base/nearest.h"
-#include "base/time.h"
 #include "plan/internal.h"
 
 #include <math.h>
@@ -109,10 +106,12 @@ static struct domain domain_of(const struct plan_problem *p, const struct plan_q
 
 /* ---- solving ---- */
 
-struct question {
-    struct ask ask;
-    const struct plan_query *query;
-};
+/* Which of several equal plans is the answer must not cost more than a share of the search. */
+static void break_ties(struct ask ask, size_t *questions, struct solution *io)
+{
+    ask.cutoff = cutoff_for_ties(&ask.cutoff);
+    exact_break_ties(&ask, questions, io);
+}
 
 static int run_solver(const struct question *q, struct solution *s, struct err *e)
 {
@@ -122,7 +121,7 @@ static int run_solver(const struct question *q, struct solution *s, struct err *
     case PLAN_EXACT:
         exact_solve(&q->ask, s);
         if (s->found && !q->query->totals_only)
-            exact_break_ties(&q->ask, &questions, s);
+            break_ties(q->ask, &questions, s);
         return 0;
     case PLAN_GREEDY:
         greedy_solve(&q->ask, s);
@@ -157,126 +156,6 @@ static void answer_found(const struct question *q, struct solution *s, struct pl
     a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
 }
 
-/* The best plan for another objective without limits. */
-static bool extreme(const struct question *q, enum spec_objective objective, struct plan_point *out)
-{
-    AUTO_MEM struct pick *picks = mem_zero(q->ask.p->n_stages, sizeof *picks);
-    struct solution s = {.picks = picks};
-    struct ask ask = q->ask;
-
-    ask.goal = (struct goal){.objective = objective,
-                             .budget_microusd = INT64_MAX,
-                             .deadline_ns = INT64_MAX,
-                             .deadline_layer = q->ask.goal.deadline_layer};
-    ask.cutoff.end_s = ask.cutoff.now_s() + q->query->solve_limit_s;
-    exact_solve(&ask, &s);
-    if (s.found)
-        *out = (struct plan_point){s.totals.microusd, (double)s.totals.ns[LAYER_MID] / NS_PER_S};
-    return s.found;
-}
-
-static bool every_stage_has_a_site(const struct question *q)
-{
-    for (size_t s = 0; s < q->ask.p->n_stages; s++)
-        if (!q->ask.domain.n[s])
-            return false;
-    return true;
-}
-
-/* An input of the stage that no location at all can be reached from, or NULL. */
-static const char *stuck_input(const struct plan_problem *p, const struct pstage *stage)
-{
-    for (size_t i = 0; i < stage->n_datasets; i++) {
-        const struct dataset *d = &p->datasets[stage->datasets[i]];
-        bool stuck = d->producer == NONE;
-        for (size_t k = 0; k < p->world.catalog->n_places && stuck; k++)
-            stuck = d->microusd[k] == NEVER;
-        if (stuck)
-            return d->from;
-    }
-    return NULL;
-}
-
-static void explain_no_plan(const struct question *q, struct plan_answer *a)
-{
-    size_t homeless = 0;
-
-    while (homeless < q->ask.p->n_stages && q->ask.domain.n[homeless])
-        homeless++;
-    if (homeless == q->ask.p->n_stages) {
-        snprintf(
-            a->reason, sizeof a->reason,
-            "no combination of locations works: between the stages' locations the transfer table "
-            "has no row for the data, or a stage would take over ten years");
-        return;
-    }
-    const struct pstage *stage = &q->ask.p->stages[homeless];
-    const char *stuck = stuck_input(q->ask.p, stage);
-    if (stuck)
-        snprintf(a->reason, sizeof a->reason,
-                 "stage '%s' cannot get its input %.200s: the transfer table has no row that lets "
-                 "data leave its location",
-                 stage->spec->name, stuck);
-    else
-        snprintf(a->reason, sizeof a->reason,
-                 "stage '%s' has no offer in a location that its inputs can reach",
-                 stage->spec->name);
-}
-
-/* "$38.13", or with every digit where that would read like the other amount. */
-static const char *amount_text(int64_t microusd, int64_t other, char out[static 32])
-{
-    char rival[32];
-
-    if (strcmp(money_text(microusd, out), money_text(other, rival)) == 0 && microusd != other)
-        snprintf(out, 32, "$%.6f", money_to_usd(microusd));
-    return out;
-}
-
-/* "2 m 40 s", or in seconds where that would read like the other time. */
-static const char *span_text(double seconds, double other, char out[static 32])
-{
-    char rival[32];
-
-    if (strcmp(time_text(seconds, out), time_text(other, rival)) == 0 && seconds != other)
-        snprintf(out, 32, "%.3f s", seconds);
-    return out;
-}
-
-/* Which limit is in the way; the points say what there is. */
-static void explain_infeasible(const struct question *q, struct plan_answer *a)
-{
-    const struct spec_goal *g = &q->query->goal;
-    int64_t budget = q->ask.goal.budget_microusd;
-    bool has_budget = !isinf(g->budget_usd), has_deadline = !isinf(g->deadline_s);
-    char money[2][32], time[2][32];
-
-    a->status = PLAN_INFEASIBLE;
-    a->has_points = every_stage_has_a_site(q) && extreme(q, SPEC_COST, &a->cheapest) &&
-                    extreme(q, SPEC_TIME, &a->fastest);
-    if (!a->has_points) {
-        explain_no_plan(q, a);
-        return;
-    }
-    amount_text(has_budget ? budget : 0, a->cheapest.cost_microusd, money[0]);
-    amount_text(a->cheapest.cost_microusd, budget, money[1]);
-    span_text(has_deadline ? g->deadline_s : 0, a->fastest.time_s, time[0]);
-    span_text(a->fastest.time_s, g->deadline_s, time[1]);
-    bool too_slow = has_deadline && a->fastest.time_s * NS_PER_S > (double)q->ask.goal.deadline_ns;
-    if (has_budget && a->cheapest.cost_microusd > budget)
-        snprintf(a->reason, sizeof a->reason, "the budget of %s: the cheapest plan costs %s",
-                 money[0], money[1]);
-    else if (too_slow || (has_deadline && !has_budget))
-        snprintf(a->reason, sizeof a->reason, "the deadline of %s: the fastest plan takes %s%s",
-                 time[0], time[1], q->query->risk_p95 ? ", and longer at the high end" : "");
-    else if (!has_deadline)
-        snprintf(a->reason, sizeof a->reason, "no plan keeps within the budget of %s", money[0]);
-    else
-        snprintf(a->reason, sizeof a->reason,
-                 "the budget of %s and the deadline of %s together: each alone allows a plan",
-                 money[0], time[0]);
-}
-
 /* ---- the frontier ---- */
 
 /* Keeps the two ends and every k-th point between them. */
@@ -309,18 +188,31 @@ static void settle_point(const struct question *q,
                                  .budget_microusd = point->totals.microusd,
                                  .deadline_ns = point->totals.ns[LAYER_MID],
                                  .deadline_layer = LAYER_MID};
-    if (!q->query->totals_only && *questions > 0)
-        exact_break_ties(&exactly, questions, &s);
+    exact_break_ties(&exactly, questions, &s);
 }
 
-static void answer_frontier(struct question *q, struct plan_answer *a)
+/* The plan that is the answer is where the frontier begins: a search cut short still has it. */
+static void seed_frontier(const struct question *q, const struct solution *s, struct frontier *f)
+{
+    struct pick *picks = arena_alloc(q->ask.arena, q->ask.p->n_stages, sizeof *picks);
+
+    if (!picks)
+        return;
+    memcpy(picks, s->picks, q->ask.p->n_stages * sizeof *picks);
+    f->points = mem_room(f->points, f->n, &f->cap, sizeof *f->points);
+    f->points[f->n++] = (struct frontier_point){.totals = s->totals, .picks = picks};
+}
+
+static void answer_frontier(struct question *q, const struct solution *s, struct plan_answer *a)
 {
     size_t limit = q->query->pareto_limit ? q->query->pareto_limit : PARETO_LIMIT;
     struct frontier f = {0};
     size_t n = 0, questions = FRONTIER_QUESTIONS;
 
-    q->ask.cutoff.end_s = q->ask.cutoff.now_s() + q->query->solve_limit_s;
+    seed_frontier(q, s, &f);
+    q->ask.cutoff = cutoff_from_now(q->query->now_s, q->query->solve_limit_s);
     a->pareto_complete = exact_frontier(&q->ask, &f);
+    q->ask.cutoff = cutoff_for_ties(&q->ask.cutoff);
     for (size_t i = 0; i < f.n; i++)
         if (goal_allows(&q->ask.goal, &f.points[i].totals))
             f.points[n++] = f.points[i];
@@ -330,13 +222,24 @@ static void answer_frontier(struct question *q, struct plan_answer *a)
     for (size_t i = 0; i < a->n_pareto; i++) {
         size_t at = thinned_index(i, n, limit);
         struct frontier_point *point = &f.points[at];
-        settle_point(q, slope_at(&f, n, at), &questions, point);
+        if (!q->query->totals_only && questions > 0 && !cutoff_is_past(&q->ask.cutoff))
+            settle_point(q, slope_at(&f, n, at), &questions, point);
         costmodel_fill(q->ask.p, point->picks, &a->pareto[i]);
     }
     free(f.points);
 }
 
 /* ---- the answer ---- */
+
+/* The limit came before a first plan: one that a glance finds is better than none. */
+static void take_greedy(const struct question *q, struct solution *s)
+{
+    struct solution quick = {.picks = s->picks};
+
+    greedy_solve(&q->ask, &quick);
+    s->found = quick.found;
+    s->totals = quick.totals;
+}
 
 static int answer_question(struct question *q, struct plan_answer *answer, struct err *e)
 {
@@ -347,20 +250,14 @@ static int answer_question(struct question *q, struct plan_answer *answer, struc
         answer->offers_considered += q->ask.p->stages[i].n_eligible;
     if (run_solver(q, &s, e) < 0)
         return -1;
+    if (!s.found && !s.proven && q->query->solver == PLAN_EXACT)
+        take_greedy(q, &s);
     if (s.found)
         answer_found(q, &s, answer);
-    else if (s.proven)
-        explain_infeasible(q, answer);
-    else if (q->query->solver == PLAN_GREEDY) {
-        explain_infeasible(q, answer);
-        snprintf(answer->reason, sizeof answer->reason,
-                 "the greedy plan does not keep the budget or the deadline; try --solver exact");
-    } else
-        return err_set(e, ERR_NOFIT,
-                       "no plan was found within the time limit, and none was ruled out; raise "
-                       "--solve-limit");
+    else
+        plan_why_none(q, &s, answer);
     if (q->query->pareto && s.found)
-        answer_frontier(q, answer);
+        answer_frontier(q, &s, answer);
     return 0;
 }
 
@@ -373,7 +270,7 @@ int plan_solve(const struct plan_problem *p,
     struct question q = {.ask = {.p = p,
                                  .domain = domain_of(p, query),
                                  .goal = goal_from_query(query),
-                                 .cutoff = {query->now_s, start_s + query->solve_limit_s},
+                                 .cutoff = cutoff_from_now(query->now_s, query->solve_limit_s),
                                  .arena = arena_new(ANSWER_CAP_BYTES)},
                          .query = query};
 

@@ -77,7 +77,12 @@ struct plan_point {
     double time_s;
 };
 
-enum plan_status { PLAN_OPTIMAL, PLAN_FEASIBLE, PLAN_INFEASIBLE };
+/* PLAN_LIMIT: the limit of the search came before a plan, and none was ruled out. */
+enum plan_status { PLAN_OPTIMAL, PLAN_FEASIBLE, PLAN_INFEASIBLE, PLAN_LIMIT };
+
+/* Questions beside the one that is answered (points of an infeasible problem, single clouds,
+ * trade-offs) share this part of the limit, and leave out what it has no time for. */
+#define PLAN_SIDE_SHARE 0.1
 
 struct plan_query {
     struct spec_goal goal;
@@ -91,6 +96,7 @@ struct plan_query {
     const char *only_cloud;            /* all stages in this cloud */
     size_t pinned_stage, pinned_place; /* this stage at this location */
     bool totals_only; /* cost and time are wanted, not which of several equal plans */
+    bool is_side;     /* totals_only; and where there is no plan, not why either */
 };
 
 /* No restriction, cost, no limits, 10 s. */
@@ -98,16 +104,20 @@ struct plan_query plan_query_default(double (*now_s)(void));
 
 struct plan_answer {
     enum plan_status status;
-    struct plan plan; /* unless infeasible */
+    struct plan plan; /* where plan_found() */
     double objective; /* dollars, seconds, dollar-hours or the weighted sum */
     double bound;     /* proven lower bound on the objective, same unit */
     double gap;       /* (objective - bound) / objective; 0 is a proof */
     double elapsed_s;
     size_t offers_considered; /* priced (offer, market) pairs looked at over all stages */
-    /* infeasible: */
+    /* infeasible, limit: why, and plans without budget and deadline as far as they are known. */
     char reason[400];
-    bool has_points; /* there is a plan at all without budget and deadline */
+    bool has_cheapest, has_fastest;
     struct plan_point cheapest, fastest;
+    /* infeasible under budget and deadline: what would do in place of the one, with the other as it
+     * is. INT64_MAX and INFINITY: nothing, or not known. */
+    int64_t smallest_budget_microusd;
+    double earliest_deadline_s;
     /* pareto: ascending cost */
     struct plan *pareto;
     size_t n_pareto;
@@ -115,8 +125,13 @@ struct plan_answer {
     bool pareto_complete; /* false: the time limit came first */
 };
 
-/* 0 whenever there is an answer, infeasible included; -1 when the question itself is wrong
- * (unknown cloud, exhaustive on too large a case). */
+static inline bool plan_found(const struct plan_answer *a)
+{
+    return a->status == PLAN_OPTIMAL || a->status == PLAN_FEASIBLE;
+}
+
+/* 0 whenever there is an answer, infeasible and limit included; -1 when the question itself is
+ * wrong (unknown cloud, exhaustive on too large a case). */
 int plan_solve(const struct plan_problem *p,
                const struct plan_query *query,
                struct plan_answer *answer,

@@ -171,7 +171,8 @@ struct search {
     struct pick *scratch;
     double lambda; /* of the last slanted bound at the root */
     size_t tie_nodes;
-    size_t depth; /* branchings that led here */
+    struct cutoff ties; /* of the nodes that can only tie, once there is one */
+    size_t depth;       /* branchings that led here */
     bool stopped;
     double open_bound; /* least bound of what was left unexplored */
 };

@@ -125,8 +125,10 @@ static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *p
     AUTO_MEM struct pick *picks = mem_zero(t->p->n_stages, sizeof *picks);
     struct solution s = {.found = true, .totals = t->known->totals, .picks = picks};
 
-    if (!*t->questions)
+    if (!*t->questions || cutoff_is_past(&t->ask.cutoff)) {
+        *t->questions = 0;
         return false;
+    }
     --*t->questions;
     struct ask trial = t->ask;
     trial.domain = domain_copy(t->p, &t->ask.domain);

@@ -316,6 +316,31 @@ static void build_inputs(struct reader *r, size_t index)
     }
 }
 
+static size_t find_input(const struct spec_stage *stage, const char *from)
+{
+    size_t i = 0;
+
+    while (i < stage->n_inputs && strcmp(stage->inputs[i].from, from) != 0)
+        i++;
+    return i;
+}
+
+static void build_mounts(struct reader *r, size_t index)
+{
+    struct spec_stage *stage = &r->spec->stages[index];
+    const struct draft *draft = &r->drafts[index];
+
+    stage->mounts = reader_alloc(r, draft->n_inputs + draft->n_empty, sizeof *stage->mounts);
+    for (size_t i = 0; stage->mounts && i < draft->n_inputs; i++) {
+        const struct draft_input *in = &draft->inputs[i];
+        if (in->is_known && in->target)
+            stage->mounts[stage->n_mounts++] =
+                (struct spec_mount){in->target, find_input(stage, in->from), in->line};
+    }
+    for (size_t i = 0; stage->mounts && i < draft->n_empty; i++)
+        stage->mounts[stage->n_mounts++] = draft->empty_mounts[i];
+}
+
 /* A size that a reader gives for an output whose maker gives none is the output's. */
 static void adopt_sizes(struct reader *r, const struct draft *draft)
 {
@@ -378,7 +403,7 @@ static void size_stage(struct reader *r, size_t index)
             in->size_gb = r->spec->stages[in->stage].outputs[in->output].size_gb;
         total_gb += in->size_gb;
     }
-    if (r->drafts[index].work_is_input)
+    if (r->drafts[index].work_is_input || stage->estimate.kind == SPEC_ESTIMATE_GUESS)
         stage->estimate.work = total_gb;
     size_outputs(r, index, total_gb);
     r->stage = NULL;
@@ -392,6 +417,8 @@ void datasets_resolve(struct reader *r)
     for (size_t i = 0; i < r->spec->n_stages; i++) {
         r->stage = r->spec->stages[i].name;
         build_inputs(r, i);
+        if (!r->is_full && r->spec->stages[i].inputs)
+            build_mounts(r, i);
         adopt_sizes(r, &r->drafts[i]);
         r->stage = NULL;
     }

@@ -30,8 +30,9 @@ struct draft_input {
     double size_gb;
     bool has_place;
     struct spec_place place;
-    bool is_mount; /* from file_mounts, which has no field for size or location */
-    bool is_known; /* what it refers to was found out: the rest holds */
+    const char *target; /* of a mount: where it is to be */
+    bool is_mount;      /* from file_mounts, which has no field for size or location */
+    bool is_known;      /* what it refers to was found out: the rest holds */
     enum spec_source source;
     size_t stage, output; /* SPEC_FROM_STAGE */
     const char *cloud;    /* SPEC_FROM_URI: of its scheme, NULL when that says nothing */
@@ -52,6 +53,8 @@ struct draft {
     struct reader_value resources, mounts; /* as written; .node NULL = absent */
     bool has_inputs;                       /* `inputs` is written, be it empty */
     struct draft_input *inputs;
+    struct spec_mount *empty_mounts; /* without source */
+    size_t n_empty, cap_empty;
     size_t n_inputs, cap_inputs;
     struct draft_size *sizes; /* of the stage's outputs */
     bool work_is_input;

@@ -1,5 +1,6 @@
 /* Reads a stage's `resources`, its own over the inherited ones, with the alternatives of
  * `any_of` and `ordered`. stage.c calls it. */
+#include "spec/image.h"
 #include "spec/place.h"
 #include "spec/reader.h"
 #include "spec/value.h"
@@ -261,6 +262,28 @@ static void read_ordered(const struct reader_value *v, void *into)
     read_alternatives(v, into, &((struct own *)into)->ordered);
 }
 
+/* A container's image; images of machines (AMIs and the like) are those of the cloud. */
+static void read_image(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+    const char *text, *name;
+
+    own->res.image = NULL;
+    if (yaml_is_null(v->node))
+        return;
+    if (v->node->kind != YAML_SCALAR || strncmp(v->node->text, "docker:", 7) != 0) {
+        reader_warn(v->r, v->line, "%s: is ignored: only docker:IMAGE is carried out", v->field);
+        return;
+    }
+    if (!reader_name(v, &text))
+        return;
+    name = text + 7;
+    if (spec_is_image(name))
+        own->res.image = name;
+    else
+        reader_value_error(v, "%s is not docker: and the name of an image", reader_shown(v));
+}
+
 static const struct reader_field fields[] = {
     {"infra", .read = read_infra},
     {"cloud", .read = read_part},
@@ -275,11 +298,11 @@ static const struct reader_field fields[] = {
     {"max_hourly_cost", READER_INTO(USD, own, res.max_hourly_usd), 0, 0, true, (double)INFINITY},
     {"any_of", .read = read_any_of},
     {"ordered", .read = read_ordered},
-    {"disk_tier", .use = READER_CARRIED},
-    {"image_id", .use = READER_CARRIED},
-    {"ports", .use = READER_CARRIED},
-    {"labels", .use = READER_CARRIED},
-    {"autostop", .use = READER_CARRIED},
+    {"image_id", .read = read_image},
+    {"disk_tier", .use = READER_IGNORED},
+    {"ports", .use = READER_IGNORED},
+    {"labels", .use = READER_IGNORED},
+    {"autostop", .use = READER_IGNORED},
     {"accelerator_args", .use = READER_IGNORED},
     {"network_tier", .use = READER_IGNORED},
     {"spot_recovery", .use = READER_IGNORED},

@@ -40,6 +40,7 @@ struct spec_resources {
     int use_spot;          /* 1 spot only, 0 on-demand only, -1 as the command line says */
     double max_hourly_usd; /* per node; INFINITY = no limit */
     double disk_gb;        /* 0 = not said */
+    const char *image;     /* of a container, without "docker:"; NULL = none */
     size_t line;
 };
 
@@ -61,6 +62,13 @@ struct spec_input {
     size_t line;
 };
 
+/* An entry of file_mounts. */
+struct spec_mount {
+    const char *target; /* "/data", "~/models", or below the working directory */
+    size_t input;       /* index of what is there; SIZE_MAX = a bucket to be made, without source */
+    size_t line;
+};
+
 struct spec_output {
     const char *name; /* NAME or URI */
     double size_gb;
@@ -69,7 +77,7 @@ struct spec_output {
 };
 
 enum spec_estimate_kind {
-    SPEC_ESTIMATE_GUESS,   /* none given: one hour */
+    SPEC_ESTIMATE_GUESS,   /* none given */
     SPEC_ESTIMATE_SECONDS, /* seconds: one figure or a map */
     SPEC_ESTIMATE_WORK,
     SPEC_ESTIMATE_ITERATIONS,
@@ -92,10 +100,12 @@ struct spec_estimate {
     double seconds;          /* SECONDS with one figure; else NaN */
     struct spec_rate *rates; /* SECONDS with a map, WORK */
     size_t n_rates;
-    double work;         /* WORK: units (`input` already resolved to the stage's total input GB) */
-    double iterations;   /* ITERATIONS */
-    const char *model;   /* ITERATIONS */
-    const char *profile; /* PROFILE */
+    double work;            /* WORK: units (`input` already resolved to the stage's total input GB);
+                             * GUESS: that total */
+    double left;            /* GUESS: share of the run that is left; 0 = all of it */
+    double iterations;      /* ITERATIONS */
+    const char *model;      /* ITERATIONS */
+    const char *profile;    /* PROFILE */
     struct spec_pair *args; /* PROFILE */
     size_t n_args;
     double setup_s;
@@ -116,10 +126,13 @@ struct spec_stage {
     size_t n_needs;
     struct spec_input *inputs; /* resolved: stage outputs, URIs, file mounts; each dataset once */
     size_t n_inputs;
+    struct spec_mount *mounts;
+    size_t n_mounts;
     struct spec_output *outputs;
     size_t n_outputs;
     struct spec_estimate estimate;
     double checkpoint_s;                 /* 0 = none */
+    bool json_metrics;                   /* `metrics: json`: printed lines of JSON are metrics */
     struct spec_resources *alternatives; /* at least one */
     size_t n_alternatives;
     bool ordered; /* the first alternative with any eligible offer wins */

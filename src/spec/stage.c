@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #define MAX_REFERENCE_BYTES 4096
@@ -78,6 +79,20 @@ static void read_checkpoint(const struct reader_value *v, void *into)
     if (reader_duration(v, 1, VALUE_MAX_RUN_S, &stage->checkpoint_s) && stage->checkpoint_s <= 0)
         reader_value_error(v,
                            "must be longer than 0: leave it out for a stage without checkpoints");
+}
+
+static void read_metrics(const struct reader_value *v, void *into)
+{
+    struct spec_stage *stage = into;
+    const char *text;
+
+    if (!reader_text(v, &text))
+        return;
+    stage->json_metrics = strcmp(text, "json") == 0;
+    if (!stage->json_metrics)
+        reader_value_error(v,
+                           "must be json: printed lines such as {\"loss\": 0.4, \"step\": 10} are "
+                           "metrics; lines [TRADEWIND_METRIC] always are");
 }
 
 static void read_needs(const struct reader_value *v, void *into)
@@ -354,8 +369,29 @@ static const char *fill_in(struct reader *r, const char *text, const struct spec
     return reader_printf(r, "%s", buf_str(&out));
 }
 
-static void add_mount(const struct reader_value *v, struct spec_stage *stage)
+/* One place of file_mounts while its sources are read. */
+struct mounting {
+    struct spec_stage *stage;
+    const char *target;
+    size_t n; /* sources so far */
+};
+
+/* Of a list of sources each gets its own name below the target. */
+static const char *target_of(const struct reader_value *v, const char *target, const char *from)
 {
+    size_t n = strlen(from);
+
+    while (n > 1 && from[n - 1] == '/')
+        n--;
+    size_t at = n;
+    while (at && from[at - 1] != '/')
+        at--;
+    return reader_printf(v->r, "%s/%.*s", target, (int)(n - at), from + at);
+}
+
+static void add_mount(const struct reader_value *v, struct mounting *m, bool is_listed)
+{
+    struct spec_stage *stage = m->stage;
     const char *text;
 
     if (!reader_text(v, &text))
@@ -367,6 +403,8 @@ static void add_mount(const struct reader_value *v, struct spec_stage *stage)
     if (input) {
         input->from = text;
         input->is_mount = true;
+        input->target = is_listed ? target_of(v, m->target, text) : m->target;
+        m->n++;
     }
 }
 
@@ -374,22 +412,67 @@ static void add_mount(const struct reader_value *v, struct spec_stage *stage)
 static void read_source(const struct reader_value *v, void *into)
 {
     if (v->node->kind != YAML_LIST)
-        add_mount(v, into);
+        add_mount(v, into, false);
     for (size_t i = 0; v->node->kind == YAML_LIST && i < v->node->n; i++) {
         struct reader_value item = reader_item(v, i);
-        add_mount(&item, into);
+        add_mount(&item, into, true);
     }
+}
+
+/* What a mount is made of is copied; nothing is written back. */
+static void read_mode(const struct reader_value *v, void *into)
+{
+    const char *text;
+
+    (void)into;
+    if (reader_text(v, &text) && strcmp(text, "COPY") != 0)
+        reader_warn(v->r, v->line,
+                    "%s: %s is ignored: the stage gets a copy, and what it writes there is not "
+                    "kept (outputs are)",
+                    v->field, reader_shown(v));
 }
 
 static const struct reader_field storage_fields[] = {
     {"source", .read = read_source, .may_be_null = true},
-    {"name", .use = READER_CARRIED},
-    {"store", .use = READER_CARRIED},
-    {"mode", .use = READER_CARRIED},
-    {"persistent", .use = READER_CARRIED},
+    {"name", .use = READER_IGNORED},
+    {"store", .use = READER_IGNORED},
+    {"mode", .read = read_mode, .may_be_null = true},
+    {"persistent", .use = READER_IGNORED},
     {"config", .use = READER_IGNORED},
     {0},
 };
+
+static bool is_target(const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n == 0 || n > MAX_REFERENCE_BYTES || !strcmp(text, "~") || strspn(text, "/.") == n)
+        return false;
+    for (const char *p = text; *p; p++) {
+        bool begins = p == text || p[-1] == '/';
+        if ((unsigned char)*p < ' ' || (begins && !strncmp(p, "..", 2) && (!p[2] || p[2] == '/')))
+            return false;
+    }
+    return true;
+}
+
+/* SkyPilot would make a bucket: here nothing would be kept of what is written there. */
+static void add_empty(const struct reader_value *v, const struct mounting *m)
+{
+    struct draft *draft = spec_stage_draft(v->r, m->stage);
+    struct spec_mount *all = arena_room(v->r->arena, draft->empty_mounts, draft->n_empty,
+                                        &draft->cap_empty, sizeof *all);
+
+    reader_warn(v->r, v->line,
+                "%s: has no source, and a bucket for it is not made: declare what the stage writes "
+                "in outputs",
+                v->field);
+    v->r->is_full |= !all;
+    if (!all)
+        return;
+    draft->empty_mounts = all;
+    all[draft->n_empty++] = (struct spec_mount){m->target, SIZE_MAX, v->line};
+}
 
 /* Comes after `envs`, whose values it may name. */
 static void read_mounts(const struct reader_value *v, struct spec_stage *stage)
@@ -398,10 +481,15 @@ static void read_mounts(const struct reader_value *v, struct spec_stage *stage)
         return;
     for (size_t i = 0; i < v->node->n && !v->r->is_full; i++) {
         struct reader_value entry = reader_entry(v, i);
-        if (entry.node->kind == YAML_MAP)
-            reader_fields(&entry, storage_fields, NULL, stage);
-        else
-            add_mount(&entry, stage);
+        struct mounting m = {.stage = stage, .target = v->node->entries[i].key};
+        if (!is_target(m.target))
+            reader_value_error(&entry, "is not a path where something can be mounted: write "
+                                       "/DIRECTORY, ~/DIRECTORY, or one below the workdir");
+        else if (entry.node->kind != YAML_MAP)
+            add_mount(&entry, &m, false);
+        else if (reader_fields(&entry, storage_fields, NULL, &m) && m.n == 0 &&
+                 (!yaml_get(entry.node, "source") || yaml_is_null(yaml_get(entry.node, "source"))))
+            add_empty(&entry, &m);
     }
 }
 
@@ -430,6 +518,7 @@ static const struct reader_field fields[] = {
     {"outputs", .read = read_outputs, .may_be_null = true},
     {"estimate", .read = timing_read, .may_be_null = true},
     {"checkpoint", .read = read_checkpoint, .may_be_null = true},
+    {"metrics", .read = read_metrics, .may_be_null = true},
     {"resources", .read = keep_resources, .may_be_null = true},
     {"needs", .read = read_needs, .may_be_null = true},
     {"service", .use = READER_IGNORED},

@@ -36,7 +36,7 @@ sub json
         time_high_s time_s bound gap elapsed_ms offers_considered guessed stages single_cloud);
     is(join(' ', grep { !exists $p->{$_} } @fields), '', 'every promised field is there');
     my @stage_fields = qw(name cloud region zone instance_type market nodes price_usd_per_hour start_s
-        finish_s boot_s setup_s input_s run_s compute_usd transfer_usd storage_usd);
+        finish_s boot_s setup_s input_s run_s compute_usd transfer_usd storage_usd estimate);
     is(join(' ', sort keys %{$p->{stages}[0]}), join(' ', sort @stage_fields), 'and those of a stage');
     is($p->{status}, 'optimal', 'status');
     is($p->{pipeline}, 'two', 'pipeline');
@@ -98,6 +98,54 @@ sub strange_places
     pipeline('run: x', 'inputs: [{from: "s3://b\e[31m", size: 1, place: aws/moon}]');
     unlike((run(qw(plan pipeline.yaml --catalog catalog)))[2], qr{\e}, 'no escape reaches the terminal');
     is(($read->($_))[2], '', "no warning: $_") for qw(aws/r1 local aws);
+}
+
+# A limit that is over at once: what is found stands, and what stands beside it may be missing. A
+# chain of 20 stages under budget and deadline has a plan that no first glance finds: that is the limit's
+# own answer, apart from infeasible.
+sub limit_reached
+{
+    two_clouds();
+    my ($code, $p) = answer('--solve-limit', '0', '--explain', 'a', '--what-if', 'cloud=aws');
+    is($code, 0, 'no time at all: still a plan');
+    is_usd($p->{cost_usd}, 1.61, 'the best');
+    is(scalar(@{$p->{stages}}), 2, 'with its stages');
+    ok(!$p->{single_cloud_complete}, 'single clouds are left out, and the answer says so');
+    is(scalar(@{$p->{single_cloud}}), 0, 'all of them');
+    is(scalar(@{$p->{what_if}}), 1, 'what was asked for is answered');
+    ($code, my $out) = run(qw(plan pipeline.yaml --catalog catalog --solve-limit 0));
+    is($code, 0, 'no time at all: exit code 0');
+    like($out, qr{Some clouds are left out}, 'a line says what is missing');
+    ok((answer())[1]{single_cloud_complete}, 'with time nothing is left out');
+
+    my @hard = ("$FindBin::Bin/../../bench/pipelines/chain-20.yaml", '--budget', '150', '--deadline', '33h');
+    ($code, $out) = run('plan', @hard, '--solve-limit', '0', '--json');
+    $p = decode_json($out);
+    is("$code $p->{status}", '6 limit', 'limit reached, nothing found: exit code 6');
+    like($p->{reason}, qr{raise --solve-limit}, 'the reason names the way out');
+    ok(defined $p->{bound} && !exists $p->{stages} && !exists $p->{gap}, 'a bound, and no plan');
+    ($code, undef, my $err) = run('plan', @hard, '--solve-limit', '0');
+    is($code, 6, 'the same for people');
+    like($err, qr{^tradewind: no plan: the search ended at its limit of 0 s}, 'with the reason');
+    ($code) = run('run', @hard, '--solve-limit', '0', '--yes');
+    is($code, 6, 'and of a run');
+    ($code) = run('plan', @hard);
+    is($code, 0, 'with time there is a plan');
+}
+
+# gcp alone has both stages for $4.532 and takes 2128 s, both at aws $2.008 and 2128 s; $1.61 takes 2130 s.
+sub together
+{
+    two_clouds();
+    my ($code, $p) = answer('--budget', '1.7', '--deadline', '2129');
+    is("$code $p->{status}", '5 infeasible', 'budget and deadline together');
+    is("$p->{smallest_budget_usd} $p->{earliest_deadline_s}", '2.008 2130',
+       'the smallest budget and the earliest deadline that would do');
+    like($p->{reason}, qr{\$2\.01 would do, within that budget a deadline of 35m30s would do}, 'in words');
+    is((run(qw(plan pipeline.yaml --catalog catalog --budget 2.01 --deadline 2129)))[0], 0, 'that budget does');
+    is((run(qw(plan pipeline.yaml --catalog catalog --budget 1.7 --deadline 35m30s)))[0], 0, 'that deadline does');
+    (undef, $p) = answer('--budget', '1', '--deadline', '2127');
+    ok(!exists $p->{smallest_budget_usd} && !exists $p->{earliest_deadline_s}, 'none would do: none is named');
 }
 
 sub human
@@ -368,6 +416,8 @@ strange_places();
 human();
 infeasible();
 nothing_within_limits();
+limit_reached();
+together();
 explains();
 what_if();
 pictures();

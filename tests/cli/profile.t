@@ -206,7 +206,7 @@ run autoprovision spin --values n=80 --max-cost 0 --json
 is "$code:$(json "d['feasible'], d['vcpus'], d['job'], sorted(d['nearest'])[0]" <<<"$out")" \
     "5:False None None cost_usd" "no cost at all"
 "$TRADEWIND" config set prices.vcpu_hour 0.031611 >/dev/null
-run autoprovision spin --values n=80 --max-cost 1000
+run autoprovision spin --values n=80 --max-cost 1000 --yes
 if [[ $(nproc) -lt 8 && $code != 0 ]]; then
     contains "$err" "more than this machine has" "the fastest is too large for this machine"
 else
@@ -214,7 +214,7 @@ else
     before=$((before + 1))
 fi
 is "$("$TRADEWIND" job ls --json | json 'len(d)')" "$before" "no job came of what cannot be"
-run autoprovision spin --values n=6 --max-cost 1 --here --json
+run autoprovision spin --values n=6 --max-cost 1 --here --yes --json
 job=$(json "d['job']" <<<"$out")
 check "the best of this machine gets the job" "$TRADEWIND" job wait "$job" >text
 is "$("$TRADEWIND" job show "$job" --json | json "d['command'], d['code'], d['tags']['autoprovision']")" \
@@ -236,10 +236,10 @@ END
 )" "True True True True" "a picture: every cell, axes with units, what the hatch means"
 before=$("$TRADEWIND" job ls --json | json 'len(d)')
 "$TRADEWIND" config set limits.max_usd_per_month 0.000001 >/dev/null
-fails 5 "spending cap limits.max_usd_per_month: " autoprovision spin --values n=5 --max-cost 1 --here
+fails 5 "spending cap limits.max_usd_per_month: " autoprovision spin --values n=5 --max-cost 1 --here --yes
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
 is "$("$TRADEWIND" job ls --json | json 'len(d)')" "$before" "one that the month has no money for begins none"
-fails 7 "write none/grid.svg" autoprovision spin --values n=5 --max-cost 1 --here --svg none/grid.svg
+fails 7 "write none/grid.svg" autoprovision spin --values n=5 --max-cost 1 --here --yes --svg none/grid.svg
 is "$("$TRADEWIND" job ls --json | json 'len(d)')" "$before" "one that cannot be drawn begins no job"
 
 # ---- a plan that goes by it ----
@@ -266,7 +266,7 @@ fails 2 "p.yaml:3: stage 'p': profile 'spin'" plan p.yaml
 sweep=("$TRADEWIND" sweep seeds --code code --memory 256 -- ./spin)
 check "a sweep" "${sweep[@]}" --n '{1,2}' --seed '{3,4}' >text 2>progress
 contains "$(<progress)" "4 jobs, 0 finished before, 4 submitted now" "one job for each combination"
-is "$(head -n 1 text | tr -s ' ')" "job state runtime cost digest n seed" "what varies, and metrics"
+is "$(head -n 1 text | tr -s ' ')" "job state runtime cost n seed digest" "what varies, and metrics"
 is "$(grep -c finished text)" 4 "all of them"
 check "extended" "${sweep[@]}" --n '{1,2}' --seed '{3,4,5}' >text 2>progress
 contains "$(<progress)" "6 jobs, 4 finished before, 2 submitted now" "by two"

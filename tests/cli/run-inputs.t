@@ -149,6 +149,17 @@ if command -v aws >/dev/null && "$servers/s3" have 2>/dev/null && mkdir s3 &&
 ./in-bucket/raw/empty" "all that lies below, and nothing beside it"
     is "$("$TRADEWIND" cat /sources/s3/in-bucket/raw/deep/b%402)" b "as it was"
     echo changed >up/raw/a
+    if bwrap --dev-bind / / true 2>/dev/null; then
+        printf 'name: s3mount\nfile_mounts: {/tw-mount-%s: "s3://in-bucket/raw/"}
+outputs: {o: 0.001}\nestimate: {seconds: 30}
+run: cd /tw-mount-%s; find . -type f | sort >"$TRADEWIND_OUTPUT/o/copy"\n' $$ $$ >s3mount.yaml
+        check "a bucket as a mount" "$TRADEWIND" run s3mount.yaml --yes >s3.txt 2>&1
+        is "$("$TRADEWIND" cat /s3mount.s3mount/o/copy)" "./a
+./deep/b@2
+./empty" "its objects are below the path"
+    else
+        skip "a bucket as a mount" "bubblewrap cannot make mounts here"
+    fi
     aws s3 cp up/raw/a s3://in-bucket/raw/a >/dev/null
     aws s3 rm s3://in-bucket/raw/deep/b@2 >/dev/null
     check "changed there" "$TRADEWIND" run s3in.yaml --yes >/dev/null 2>&1

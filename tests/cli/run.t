@@ -239,10 +239,10 @@ envs: {GIVEN: 1}
 outputs: {o: 0.001}
 run: echo "$GIVEN" >"$TRADEWIND_OUTPUT/o/n"
 EOF
-check "--env of a name that is new" \
+check "--env of a name that one stage declares" \
     "$TRADEWIND" run given.yaml --yes --env GIVEN=a --env GIVEN=b=c >/dev/null
-is "$("$TRADEWIND" cat /given.first/o/n) $("$TRADEWIND" cat /given.second/o/n)" "b=c b=c" \
-    "sets it for every stage, the last one"
+is "$("$TRADEWIND" cat /given.first/o/n) $("$TRADEWIND" cat /given.second/o/n)" " b=c" \
+    "sets it for that stage, to the last value"
 
 # ---- for programs ----
 "$TRADEWIND" run sum.yaml --yes --json >events.json

@@ -13,10 +13,11 @@ loads() {
         "$1: what is ignored"
 }
 
-loads single.yaml 1 "resources.job_recovery "
+loads single.yaml 1 \
+    "resources.autostop resources.disk_tier resources.job_recovery resources.labels resources.ports "
 loads pipeline.yaml 2 ""
 loads parallel.yaml 2 ""
-loads service.yaml 1 "resources.infra resources.network_tier service "
+loads service.yaml 1 "resources.infra resources.network_tier resources.ports service "
 loads storage.yaml 1 \
     "config event_callback experimental resources.accelerator_args resources.local_disk volumes "
 

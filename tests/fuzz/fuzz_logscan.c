@@ -23,7 +23,7 @@ static void check_tag(void *context, const char *set, const char *pair)
 
 static void check_metric(void *context, const char *name, double step, double value)
 {
-    assert(*name && strlen(name) <= LAKE_KEY_MAX && isfinite(step) && isfinite(value));
+    assert(*name && strlen(name) <= LAKE_KEY_MAX && isfinite(step) && !isinf(value));
     buf_printf(context, "%s %g %g;", name, step, value);
 }
 
@@ -37,7 +37,8 @@ static void check_malformed(void *context, const char *text)
 
 static void scan(const char *bytes, size_t n, size_t piece, struct buf *found, struct buf *last)
 {
-    const struct logscan_visitor visitor = {found, check_tag, check_metric, check_malformed};
+    const struct logscan_visitor visitor = {found, check_tag, check_metric, check_malformed,
+                                            .json = true};
     AUTO(logscan) struct logscan *s = logscan_new(&visitor);
 
     for (size_t i = 0; i < n; i += piece)

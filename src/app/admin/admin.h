@@ -6,7 +6,8 @@
 
 /* clang-format off */
 #define ADMIN_OPERATIONS(X)                                                                        \
-    X(config_get) X(config_list) X(config_set) X(machine_list) X(machine_cleanup) X(doctor)
+    X(config_get) X(config_list) X(config_set) X(machine_list) X(machine_cleanup) X(doctor)         \
+    X(bill_get) X(bill_focus)
 /* clang-format on */
 ADMIN_OPERATIONS(OPERATION_DECLARE)
 
@@ -51,6 +52,21 @@ struct admin_orphan {
     const char *found; /* why nothing owns it */
     const char *error; /* NULL = terminated, or a dry run */
     bool forgotten;    /* released although its host does not answer */
+};
+
+/* ---- the bill ---- */
+
+struct admin_bill {
+    const char *month, *by;
+    int64_t jobs, machines;
+    int64_t measured_microusd, modelled_microusd, microusd;
+};
+
+struct admin_bill_line {
+    const char *name;
+    int64_t jobs;
+    double machine_s;
+    int64_t measured_microusd, modelled_microusd, microusd;
 };
 
 /* ---- the installation ---- */

@@ -28,7 +28,9 @@ const char *app_data_found_text(const struct data_found *f, const char *key)
     for (size_t i = 0; i < f->n_values; i++)
         if (strcmp(f->values[i].key, key) == 0)
             return f->values[i].text ? f->values[i].text : "";
-    return NULL;
+    /* Of param.LR and metric.loss there is the bare name where that means the same. */
+    size_t skip = strncmp(key, "param.", 6) == 0 ? 6 : strncmp(key, "metric.", 7) == 0 ? 7 : 0;
+    return skip ? app_data_found_text(f, key + skip) : NULL;
 }
 
 const char *app_data_found_at(const struct data_found *f, size_t i, const char **text_out)

@@ -20,28 +20,37 @@ struct size_request {
     struct field_list settings, values;
     int64_t max_cost_microusd;
     double max_time_s;
-    bool catalog, here, grid;
+    bool catalog, here, grid, yes;
 };
 
 /* clang-format off */
 #define ASK(TYPE, member) FIELD(TYPE, struct size_request, member)
-static const struct field size_request_fields[] = {
-    {"name", ASK(TEXT, name), .help = "Name of the profile.", .required = true, .operand = true},
-    {"settings", ASK(LIST, settings), .operand = true,
-     .help = "Values of arguments, as in epoch=20."},
-    {"values", ASK(LIST, values), .value = "KEY=VALUE",
-     .help = "Value of an argument of the command, as in epoch=20; several with commas or blanks "
-             "between them."},
-    {"max_cost_usd", ASK(MONEY, max_cost_microusd), .option = "--max-cost", .value = "USD",
-     .unit = "USD", .least = 0, .most = MONEY_MAX_USD, .help = "Choose the fastest size that costs at most this."},
-    {"max_time_s", ASK(DURATION, max_time_s), .option = "--max-time", .value = "TIME", .unit = "s",
-     .help = "Choose the cheapest size that takes at most this, as in 90s or 2h."},
-    {"catalog", ASK(BOOL, catalog),
-     .help = "Consider all instance types of the catalog too, at their lowest on-demand price."},
-    {"here", ASK(BOOL, here), .help = "Consider only sizes that this machine has."},
-    {"grid", ASK(BOOL, grid), .is_remote_only = true,
-     .help = "Answer with the predicted time of every size of the grid too."},
+#define ASK_FIELDS                                                                                \
+    {"name", ASK(TEXT, name), .help = "Name of the profile.", .required = true, .operand = true}, \
+    {"settings", ASK(LIST, settings), .operand = true,                                            \
+     .help = "Values of arguments, as in epoch=20."},                                             \
+    {"values", ASK(LIST, values), .value = "KEY=VALUE",                                           \
+     .help = "Value of an argument of the command, as in epoch=20; several with commas or blanks "\
+             "between them."},                                                                    \
+    {"max_cost_usd", ASK(MONEY, max_cost_microusd), .option = "--max-cost", .value = "USD",       \
+     .unit = "USD", .least = 0, .most = MONEY_MAX_USD,                                            \
+     .help = "Choose the fastest size that costs at most this."},                                 \
+    {"max_time_s", ASK(DURATION, max_time_s), .option = "--max-time", .value = "TIME", .unit = "s",\
+     .help = "Choose the cheapest size that takes at most this, as in 90s or 2h."},               \
+    {"catalog", ASK(BOOL, catalog),                                                               \
+     .help = "Consider all instance types of the catalog too, at their lowest on-demand price."}, \
+    {"here", ASK(BOOL, here), .help = "Consider only sizes that this machine has."},              \
+    {"grid", ASK(BOOL, grid), .is_remote_only = true,                                             \
+     .help = "Answer with the predicted time of every size of the grid too."}
+static const struct field size_request_fields[] = {ASK_FIELDS};
+static const struct field submit_request_fields[] = {
+    ASK_FIELDS,
+    {"yes", ASK(BOOL, yes), .letter = 'y',
+     .help = "Submit without a question, also when the size or a value is more than 4 times outside "
+             "the runs of the profile."},
 };
+static const struct record submit_request_record =
+    RECORD("autoprovision_submit", struct size_request, submit_request_fields);
 static const struct record size_request_record =
     RECORD("autoprovision", struct size_request, size_request_fields);
 
@@ -327,6 +336,9 @@ static int submit(const struct search *s,
 
     if (load_newest(app, s->profile->name, out->arena, &old, e) < 0)
         return -1;
+    AUTO_MEM char *details = app_job_details_again(app, old.asked.details, e);
+    if (!details)
+        return -1;
     char **command = template_fill(s->profile->template, settings->items, settings->n, e);
     if (!command)
         return -1;
@@ -335,7 +347,7 @@ static int submit(const struct search *s,
         .n_command = s->profile->template->n,
         .input = old.asked.input,
         .code = old.asked.code,
-        .details = old.asked.details,
+        .details = details,
         .cpus = s->best.vcpus,
         .memory_mb = (uint64_t)s->best.memory_mb,
         .tags = tags,
@@ -397,6 +409,30 @@ static const struct app_size no_size = {
     .cost_microusd = FIELD_NONE,
 };
 
+/* Far outside the runs a model says little: the caller is to have seen that. */
+static int check_outside(const struct search *s, const struct answer *out, struct err *e)
+{
+    const struct app_prediction *got = &s->best.prediction;
+    const char *name, *feature = NULL;
+    json_t *factor;
+    char option[64];
+
+    if (got->outside <= APP_AUTOPROVISION_OUTSIDE_MAX)
+        return 0;
+    json_object_foreach(got->outside_by, name, factor)
+    {
+        if (!feature || json_number_value(factor) >
+                            json_number_value(json_object_get(got->outside_by, feature)))
+            feature = name;
+    }
+    return err_set(
+        e, ERR_USAGE,
+        "%g vCPU and %lld MB: the prediction is %.3g x outside the runs in %s, more than "
+        "the %g x that are trusted; profile values that are nearer, or go on with %s",
+        s->best.vcpus, (long long)s->best.memory_mb, got->outside, feature ? feature : "a value",
+        APP_AUTOPROVISION_OUTSIDE_MAX, answer_spell(out, "yes", option));
+}
+
 static int answer_size(
     struct app *app, const struct size_request *q, bool submits, struct answer *out, struct err *e)
 {
@@ -416,6 +452,8 @@ static int answer_size(
     made.size = made.feasible ? s.best : no_size;
     made.nearest = made.feasible ? NULL : &s.best;
     submits = submits && made.feasible;
+    if (submits && !q->yes && check_outside(&s, out, e) < 0)
+        return -1;
     if ((submits && submit(&s, app, &settings, out, &made.job, e) < 0) ||
         answer_head(out, &made, e) < 0)
         return -1;
@@ -449,7 +487,7 @@ const struct operation autoprovision_submit_operation = {
     .summary = "Choose the size of a machine for a profiled command, and submit the job.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &size_request_record,
+    .request = &submit_request_record,
     .answer = &answer_record,
     .run = run_submit,
 };

@@ -199,9 +199,15 @@ size_t app_job_batch_finished(const struct app_job_batch *b)
 
 /* ---- submitting ---- */
 
-static char *details_of(const struct app_job_source *source, struct err *e)
+static char *details_of(const struct app *app, const struct app_job_source *source, struct err *e)
 {
-    const struct job_details details = {.git_commit = source->commit, .git_dirty = source->dirty};
+    struct app_job_submitter submitter;
+
+    app_job_submitter_read(app, &submitter);
+    const struct job_details details = {.git_commit = source->commit,
+                                        .git_dirty = source->dirty,
+                                        .submitter = submitter.pairs,
+                                        .n_submitter = submitter.n};
 
     return job_details_text(&details, e);
 }
@@ -233,7 +239,7 @@ static int submit_missing(struct app_job_batch *b,
                                                 .code = source->code,
                                                 .cpus = item->cpus,
                                                 .memory_mb = item->memory_mb,
-                                                .details = details_of(source, e),
+                                                .details = details_of(app, source, e),
                                                 .tags = tags,
                                                 .n_tags = 1};
         if (!requests[n++].details)

@@ -1,13 +1,14 @@
-/* get: the operation job.get, one job with its states, tags, usage and warnings. `tradewind job
- * show` calls it. */
+/* get: the operation job.get, one job with its states, parameters, metrics, tags, usage and
+ * warnings. `tradewind job show` calls it. */
 #include "app/core/lake_open.h"
 #include "app/job/job.h"
+#include "app/job/values.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/core/home.h"
 #include "broker/learn/usage.h"
 #include "broker/machine/bill.h"
-#include "lake/meta/meta_value.h"
+#include "lake/meta/meta.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,26 +36,18 @@ static int add_transition(void *context, const struct lake_job_transition *t, st
     return answer_push(s->out, &s->list, &item, sizeof item, e);
 }
 
-static int take_tags(void *context, const struct lake_found *found, struct err *e)
+static int take_value(void *context, const struct lake_value *v, struct err *e)
 {
     (void)e;
-    for (size_t i = 0; i < found->n_values; i++)
-        if (meta_job_builtin(found->values[i].key) == META_NONE)
-            json_object_set_new(context, found->values[i].key, lake_value_json(&found->values[i]));
-    return 0;
+    return json_object_set_new(context, v->key, lake_value_json(v));
 }
 
 json_t *app_job_tags(struct app *app, int64_t id, struct err *e)
 {
-    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     AUTO_JSON json_t *tags = json_object();
-    AUTO_MEM char *text = mem_printf("job:%lld", (long long)id);
     struct lake *l = app_lake(app, e);
 
-    if (!l || lake_resolve(l, text, LAKE_READ, &ref, e) < 0 ||
-        lake_describe(l, &ref, take_tags, tags, e) < 0)
-        return NULL;
-    return TAKE(tags);
+    return l && lake_job_tags(l, id, take_value, tags, e) == 0 ? TAKE(tags) : NULL;
 }
 
 int app_job_warnings(
@@ -129,14 +122,17 @@ static int answer_whole(struct app *app,
 {
     struct transitions states = {.out = out};
     AUTO_JSON json_t *tags = app_job_tags(app, whole->job.id, e);
+    AUTO_CLEAR(app_values) struct app_values values = {0};
 
-    if (!tags ||
+    if (!tags || app_values_add(app, whole->job.id, NULL, false, &values, e) < 0 ||
         lake_job_transitions(app_lake(app, e), whole->job.id, add_transition, &states, e) < 0 ||
         read_usage(app_home(app, e), whole->job.id, out, &whole->usage, e) < 0 ||
         app_job_warnings(app, whole->job.id, out->arena, &whole->warnings, e) < 0)
         return -1;
     whole->transitions = states.list;
     whole->tags = tags;
+    whole->params = values.params;
+    whole->series = values.series;
     return answer_head(out, whole, e);
 }
 

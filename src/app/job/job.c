@@ -142,6 +142,34 @@ int app_job_check_month(struct app *app, struct err *e)
     return l ? cap_check_month(c, l, e) : -1;
 }
 
+void app_job_submitter_read(const struct app *app, struct app_job_submitter *out)
+{
+    out->n = 0;
+    if (!app_variable(app, "PATH"))
+        return;
+    for (size_t i = 0; i < JOB_SUBMITTER_NAMES; i++) {
+        const char *value = app_variable(app, job_submitter_names[i]);
+        if (value)
+            out->pairs[out->n++] =
+                (struct spec_pair){.key = job_submitter_names[i], .value = value};
+    }
+}
+
+char *app_job_details_again(const struct app *app, const char *details, struct err *e)
+{
+    AUTO_CLEAR(job_details) struct job_details d = {0};
+    struct app_job_submitter submitter;
+
+    if (job_details_parse(details ? details : "{}", &d, e) < 0)
+        return NULL;
+    app_job_submitter_read(app, &submitter);
+    struct job_details again = d;
+    bool is_here = !strcmp(d.on, "local") && submitter.n;
+    again.submitter = is_here ? submitter.pairs : d.submitter;
+    again.n_submitter = is_here ? submitter.n : d.n_submitter;
+    return job_details_text(&again, e);
+}
+
 /* Before anything is stored. */
 static int check_input(struct app *app, const char *input, bool *is_set_out, struct err *e)
 {

@@ -3,13 +3,14 @@
 #define APP_JOB_JOB_H
 
 #include "app/core/operation.h"
+#include "app/job/values.h"
 #include "broker/core/details.h"
 #include "lake/job/job.h"
 
 /* clang-format off */
 #define JOB_OPERATIONS(X)                                                                          \
     X(job_list) X(job_get) X(job_metrics) X(job_compare) X(job_kill) X(job_wait) X(job_submit)     \
-    X(job_rerun) X(sweep_start) X(profile_list) X(profile_get) X(profile_fit) X(profile_run)       \
+    X(job_rerun) X(profile_list) X(profile_get) X(profile_fit) X(profile_run)       \
     X(profile_predict) X(autoprovision_plan) X(autoprovision_submit)
 /* clang-format on */
 JOB_OPERATIONS(OPERATION_DECLARE)
@@ -37,7 +38,7 @@ struct app_job {
     const char *user, *project, *name;
     const char *input, *output; /* set versions */
     const char *output_set;
-    const char *code, *commit;
+    const char *code, *commit, *image;
     struct field_list command;
     const char *on;
     double cpus;
@@ -73,7 +74,8 @@ struct app_job_usage {
 struct app_job_whole {
     struct app_job job;
     struct field_records transitions; /* struct app_job_transition */
-    json_t *tags;
+    json_t *tags, *params;
+    json_t *series;    /* {NAME: {last, min, max, steps, last_step}} */
     const void *usage; /* struct app_job_usage; NULL = not known */
     struct field_list warnings;
 };
@@ -82,13 +84,27 @@ extern const struct record app_job_whole_record;
 /* Item of job.compare. */
 struct app_job_compared {
     struct app_job job;
-    json_t *tags, *metrics;
+    json_t *tags;
+    struct app_values values;
 };
 extern const struct record app_job_compared_record;
 
-/* Answers with an item per job, tags and last metrics included. */
+/* Answers with an item per job, without the points of its metrics. */
 int app_job_compare(
     struct app *app, const int64_t *ids, size_t n, struct answer *out, struct err *e);
+/* Fields params, metrics, series, best and points of a record with a member `values`. */
+#define APP_VALUES_FIELDS(type)                                                                    \
+    {"params", FIELD(JSON, type, values.params),                                                   \
+     .help = "Parameters: environment, values of a sweep, options of the command."},               \
+        {"metrics", FIELD(JSON, type, values.metrics), .help = "Last value of each metric."},      \
+        {"series", FIELD(JSON, type, values.series),                                               \
+         .help = "Each metric with its last, least and greatest value and its number of steps."},  \
+        {"best", FIELD(JSON, type, values.best),                                                   \
+         .help = "Metrics whose last value is the best of those compared."},                       \
+    {                                                                                              \
+        "points", FIELD(JSON, type, values.points),                                                \
+            .help = "Steps and values of each metric, where they were asked for."                  \
+    }
 
 /* Item of job.kill. */
 struct app_job_killed {
@@ -103,12 +119,6 @@ struct app_job_waited {
     int64_t exit_code;
     int64_t pending_id; /* the first job that is not over; none unless there is one */
     enum lake_job_state pending_state;
-};
-
-/* Answer of sweep.start, before the jobs. */
-struct app_sweep {
-    const char *name;
-    int64_t finished, jobs;
 };
 
 /* Answer of job.submit and job.rerun. */
@@ -151,6 +161,15 @@ int app_job_read_size(double cpus,
                       struct err *e);
 /* ERR_NOFIT when the month's spending cap is used up: no job may begin. */
 int app_job_check_month(struct app *app, struct err *e);
+
+/* The variables of the caller's shell that jobs on this machine get (job_submitter_names). */
+struct app_job_submitter {
+    struct spec_pair pairs[JOB_SUBMITTER_NAMES]; /* texts are the app's */
+    size_t n;                                    /* 0: the caller has no PATH, and so no shell */
+};
+void app_job_submitter_read(const struct app *app, struct app_job_submitter *out);
+/* A recorded job's details with the variables of this caller. New string; NULL: e. */
+char *app_job_details_again(const struct app *app, const char *details, struct err *e);
 
 /* The input and the code of jobs, as set versions. */
 struct app_job_source {

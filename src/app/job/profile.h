@@ -79,6 +79,9 @@ struct app_size_cell {
     bool feasible;
 };
 
+/* autoprovision.submit asks to be told that the prediction may be further outside the runs. */
+#define APP_AUTOPROVISION_OUTSIDE_MAX 4.0
+
 /* Answer of autoprovision.plan and autoprovision.submit. */
 struct app_autoprovision {
     bool feasible;

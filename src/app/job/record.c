@@ -57,6 +57,7 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
     };
     app_job_read_details(job, &out->details);
     out->commit = text_or_none(out->details.git_commit);
+    out->image = text_or_none(out->details.image);
     out->on = out->details.on;
     out->stage = text_or_none(out->details.stage);
 }
@@ -76,14 +77,27 @@ static json_t *dirty_json(const void *record)
     return job->commit ? json_boolean(job->details.git_dirty) : json_null();
 }
 
+static json_t *pairs_json(const struct spec_pair *pairs, size_t n)
+{
+    json_t *env = json_object();
+
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(env, pairs[i].key, json_text(pairs[i].value));
+    return env;
+}
+
 static json_t *env_json(const void *record)
 {
     const struct job_details *d = &((const struct app_job *)record)->details;
-    json_t *env = json_object();
 
-    for (size_t i = 0; i < d->n_envs; i++)
-        json_object_set_new(env, d->envs[i].key, json_text(d->envs[i].value));
-    return env;
+    return pairs_json(d->envs, d->n_envs);
+}
+
+static json_t *submitter_json(const void *record)
+{
+    const struct job_details *d = &((const struct app_job *)record)->details;
+
+    return pairs_json(d->submitter, d->n_submitter);
 }
 
 /* ---- cells ---- */
@@ -152,11 +166,14 @@ static void command_cell(const void *record, struct buf *out)
     {"output", JOB(TEXT, output), .help = "Set version that the job stored."},                     \
     {"output_set", JOB(TEXT, output_set), .help = "Set that takes the output."},                   \
     {"code", JOB(TEXT, code), .help = "Set version of the working directory."},                    \
+    {"image", JOB(TEXT, image), .help = "Container image that the job runs in."},                   \
     {"commit", JOB(TEXT, commit), .help = "Git commit of the working directory."},                 \
     {"dirty", .type = FIELD_BOOL, .json = dirty_json,                                              \
      .help = "Whether the working directory differed from the commit."},                           \
     {"command", JOB(LIST, command), .help = "Words of the command."},                              \
     {"env", .type = FIELD_JSON, .json = env_json, .help = "Environment that the request set."},    \
+    {"submitter_env", .type = FIELD_JSON, .json = submitter_json,                                  \
+     .help = "PATH and the like of the shell that submitted the job to this machine."},            \
     {"on", JOB(TEXT, on), .help = "Host group, or local."},                                        \
     {"cpus", JOB(REAL, cpus), .help = "CPUs of the job.", .heading = "cpus"},                      \
     {"memory_mb", JOB(INT, memory_mb), .unit = "MB", .help = "Memory of the job.",                 \
@@ -223,8 +240,12 @@ static const struct field whole_fields[] = {
     JOB_FIELDS,
     {"transitions", FIELD(RECORDS, struct app_job_whole, transitions),
      .record = &transition_record, .help = "States of the job, the first one first."},
+    {"params", FIELD(JSON, struct app_job_whole, params),
+     .help = "Parameters: environment, values of a sweep, options of the command."},
+    {"metrics", FIELD(JSON, struct app_job_whole, series),
+     .help = "Each metric with its last, least and greatest value and its number of steps."},
     {"tags", FIELD(JSON, struct app_job_whole, tags),
-     .help = "Tags that the job printed, and options of its command."},
+     .help = "Tags that the job printed, and its parameters."},
     {"usage", FIELD(RECORD, struct app_job_whole, usage), .record = &usage_record,
      .help = "What the machine did during the job."},
     {"warnings", FIELD(LIST, struct app_job_whole, warnings),
@@ -235,9 +256,8 @@ const struct record app_job_whole_record = RECORD("job_whole", struct app_job_wh
 static const struct field compared_fields[] = {
     JOB_FIELDS,
     {"tags", FIELD(JSON, struct app_job_compared, tags),
-     .help = "Tags that the job printed, and options of its command."},
-    {"metrics", FIELD(JSON, struct app_job_compared, metrics),
-     .help = "Last value of each metric."},
+     .help = "Tags that the job printed, and its parameters; without digests."},
+    APP_VALUES_FIELDS(struct app_job_compared),
 };
 const struct record app_job_compared_record =
     RECORD("job_compared", struct app_job_compared, compared_fields);

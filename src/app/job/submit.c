@@ -1,4 +1,5 @@
 /* submit: the operations job.submit and job.rerun. Their commands call them. */
+#include "app/job/image.h"
 #include "app/job/job.h"
 #include "app/job/resources.h"
 #include "base/buf.h"
@@ -28,8 +29,9 @@ struct submit_request {
     const char *memory;
     double time_limit_s;
     struct field_list env;
-    const char *on;
+    const char *on, *image;
     double checkpoint_s;
+    const char *metrics;
     int64_t continues;
 };
 
@@ -44,7 +46,8 @@ static const struct field submit_fields[] = {
      .help = "Set, or file or directory of the lake, which becomes a set: its files are in "
              "$TRADEWIND_INPUT."},
     {"output", SUBMIT(TEXT, output), .value = "SET",
-     .help = "Set whose next version takes the files of $TRADEWIND_OUTPUT at the end."},
+     .help = "Set whose next version takes the files of $TRADEWIND_OUTPUT at the end (default: "
+             "job-ID)."},
     {"code", SUBMIT(TEXT, code), .value = "DIR", .is_local = true,
      .help = "Directory or archive to run in, as it is now; without the files that .gitignore and "
              ".tradewindignore leave out."},
@@ -59,10 +62,15 @@ static const struct field submit_fields[] = {
     {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP", .preset = "local",
      .help = "This machine (local, the default), any host of the configuration (ssh), or a group "
              "of hosts."},
+    {"image", SUBMIT(TEXT, image), .value = "NAME",
+     .help = "Container image to run in, by podman or docker where the job runs."},
     {"checkpoint_s", SUBMIT(DURATION, checkpoint_s), .option = "--checkpoint", .value = "TIME",
      .unit = "s",
      .help = "How often $TRADEWIND_CHECKPOINT is saved, as in 10m; it is kept when the job does "
              "not finish."},
+    {"metrics", SUBMIT(TEXT, metrics), .value = "json",
+     .help = "json: printed lines such as {\"loss\": 0.4, \"step\": 10} are metrics, besides lines "
+             "[TRADEWIND_METRIC] NAME STEP VALUE."},
     {"continue", SUBMIT(INT, continues), APP_JOB_NUMBER,
      .help = "Start from the checkpoint that this job left."},
 };
@@ -280,6 +288,35 @@ static int read_checkpoint(struct app *app,
 
 /* ---- job.submit ---- */
 
+static int read_metrics(const struct submit_request *q,
+                        const struct answer *out,
+                        struct job_details *d,
+                        struct err *e)
+{
+    char option[64];
+
+    d->json_metrics = q->metrics && strcmp(q->metrics, "json") == 0;
+    return q->metrics && !d->json_metrics
+               ? err_set(e, ERR_USAGE, "%s %.60s: must be json",
+                         answer_spell(out, "metrics", option), q->metrics)
+               : 0;
+}
+
+static int read_image(const struct submit_request *q,
+                      const struct answer *out,
+                      struct job_details *d,
+                      struct err *e)
+{
+    char option[64];
+
+    if (!q->image)
+        return 0;
+    d->image = app_job_image_read(q->image, answer_spell(out, "image", option), e);
+    if (!d->image)
+        return -1;
+    return strcmp(d->on, "local") == 0 ? app_job_check_image(d->image, e) : 0;
+}
+
 static int submit_with(struct app *app,
                        struct lake_job_request *r,
                        struct job_details *d,
@@ -287,6 +324,12 @@ static int submit_with(struct app *app,
                        struct answer *out,
                        struct err *e)
 {
+    struct app_job_submitter submitter = {.n = 0};
+
+    if (!strcmp(d->on, "local"))
+        app_job_submitter_read(app, &submitter);
+    d->submitter = submitter.pairs;
+    d->n_submitter = submitter.n;
     d->git_commit = source->commit;
     d->git_dirty = source->dirty;
     AUTO_MEM char *details = job_details_text(d, e);
@@ -306,8 +349,8 @@ static int run_submit(struct app *app, const void *request, struct answer *out, 
     struct job_details d = {.on = host_group(q)};
 
     if (read_request(app, q, out, &r, e) < 0 || read_environment(q, &d, out, e) < 0 ||
-        !app_home(app, e) || read_checkpoint(app, q, out, &d, e) < 0 ||
-        app_job_check_month(app, e) < 0 ||
+        read_metrics(q, out, &d, e) < 0 || read_image(q, out, &d, e) < 0 || !app_home(app, e) ||
+        read_checkpoint(app, q, out, &d, e) < 0 || app_job_check_month(app, e) < 0 ||
         app_job_source_read(app, q->input, q->code, out, &source, e) < 0)
         return -1;
     return submit_with(app, &r, &d, &source, out, e);
@@ -344,7 +387,11 @@ static int run_rerun(struct app *app, const void *request, struct answer *out, s
                        (long long)id);
     if (app_job_check_month(app, e) < 0)
         return -1;
+    AUTO_MEM char *now = app_job_details_again(app, job.asked.details, e);
+    if (!now)
+        return -1;
     struct lake_job_request again = job.asked;
+    again.details = now;
     again.rerun_of = id;
     again.run = 0;
     return submit(app, &again, out, e);

@@ -11,9 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* The single-cloud plans stand beside the answer, and must not delay it by more. */
-#define SINGLES_LIMIT_S 2.0
-
 #define SCRATCH_MAX_BYTES (16u << 20)
 #define LEAST_SHARE_S 0.1
 
@@ -60,7 +57,7 @@ struct plan_problem *app_plan_problem(const struct app_plan *p,
 
 struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan_settings *s)
 {
-    struct plan_query q = plan_query_default(time_monotonic_s);
+    struct plan_query q = plan_query_default(p->now_s);
 
     q.goal = s->goal;
     q.risk_p95 = s->risk_p95;
@@ -71,9 +68,9 @@ struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan
     return q;
 }
 
-double app_plan_remaining_s(double end_s)
+double app_plan_remaining_s(const struct app_plan *p, double end_s)
 {
-    double left_s = end_s - time_monotonic_s();
+    double left_s = end_s - p->now_s();
 
     return left_s > LEAST_SHARE_S ? left_s : LEAST_SHARE_S;
 }
@@ -92,23 +89,39 @@ static bool names_are_known(const struct app_plan *p)
     return cloud_known && region_known;
 }
 
-static int best_point(const struct app_plan *p,
-                      enum spec_objective objective,
-                      struct plan_point *out,
-                      struct err *e)
+enum app_plan_known app_plan_ask_side(const struct app_plan *p,
+                                      struct plan_query query,
+                                      double end_s,
+                                      struct plan_answer *out)
 {
-    struct plan_query query = plan_query_default(time_monotonic_s);
-    struct plan_answer answer = {0};
+    *out = (struct plan_answer){0};
+    query.is_side = query.totals_only = true;
+    query.solve_limit_s = end_s - p->now_s();
+    if (!(query.solve_limit_s > 0) || plan_solve(p->problem, &query, out, NULL) < 0)
+        return APP_PLAN_NOT_KNOWN;
+    if (plan_found(out))
+        return APP_PLAN_FOUND;
+    return out->status == PLAN_INFEASIBLE ? APP_PLAN_NONE : APP_PLAN_NOT_KNOWN;
+}
+
+double app_plan_side_end_s(const struct app_plan *p)
+{
+    return p->now_s() + p->solve_limit_s * PLAN_SIDE_SHARE;
+}
+
+static bool best_point(const struct app_plan *p,
+                       enum spec_objective objective,
+                       double end_s,
+                       struct plan_point *out)
+{
+    struct plan_query query = plan_query_default(p->now_s);
+    AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
 
     query.goal.objective = objective;
-    query.solve_limit_s = p->solve_limit_s;
-    query.totals_only = true;
-    int result = plan_solve(p->problem, &query, &answer, e);
-    bool found = result == 0 && answer.status != PLAN_INFEASIBLE;
+    bool found = app_plan_ask_side(p, query, end_s, &answer) == APP_PLAN_FOUND;
     if (found)
         *out = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
-    plan_answer_clear(&answer);
-    return result < 0 ? -1 : found;
+    return found;
 }
 
 /* A stage has no offer, as e says. Where it would have some without the limits of the command line
@@ -129,14 +142,13 @@ static int ask_without_limits(struct app_plan *p, struct err *e)
     }
     if (!p->problem)
         return -1;
-    double start_s = time_monotonic_s();
-    int cheapest = best_point(p, SPEC_COST, &a->cheapest, e);
-    int fastest = best_point(p, SPEC_TIME, &a->fastest, e);
-    if (cheapest < 0 || fastest < 0)
-        return -1;
-    a->status = PLAN_INFEASIBLE;
-    a->has_points = cheapest && fastest;
-    a->elapsed_s = time_monotonic_s() - start_s;
+    double start_s = p->now_s(), end_s = app_plan_side_end_s(p);
+    *a = (struct plan_answer){.status = PLAN_INFEASIBLE,
+                              .smallest_budget_microusd = INT64_MAX,
+                              .earliest_deadline_s = (double)INFINITY};
+    a->has_cheapest = best_point(p, SPEC_COST, end_s, &a->cheapest);
+    a->has_fastest = best_point(p, SPEC_TIME, end_s, &a->fastest);
+    a->elapsed_s = p->now_s() - start_s;
     p->limits_leave_nothing = true;
     snprintf(a->reason, sizeof a->reason, "%s", e->text);
     *e = (struct err){0};
@@ -146,6 +158,8 @@ static int ask_without_limits(struct app_plan *p, struct err *e)
 int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
 {
     p->guesses.arena = p->arena;
+    if (!p->now_s)
+        p->now_s = time_monotonic_s;
     for (size_t i = 0; i < p->spec->guesses.n; i++) {
         const struct guess *g = &p->spec->guesses.items[i];
         guess_add(&p->guesses, g->what, g->value, g->why);
@@ -158,7 +172,7 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
     query.pareto = pareto;
     if (plan_solve(p->problem, &query, &p->answer, e) < 0)
         return -1;
-    if (p->answer.status != PLAN_INFEASIBLE)
+    if (plan_found(&p->answer))
         plan_note_guesses(p->problem, &p->answer.plan, &p->guesses);
     return 0;
 }
@@ -195,12 +209,10 @@ static bool plan_stays_in(const struct app_plan *p, const struct plan *plan, con
     return true;
 }
 
-/* 1 and the point, 0 when that cloud alone has no plan. */
-static int ask_single(const struct app_plan *p,
-                      const char *cloud,
-                      double limit_s,
-                      struct plan_point *out,
-                      struct err *e)
+static enum app_plan_known ask_single(const struct app_plan *p,
+                                      const char *cloud,
+                                      double end_s,
+                                      struct plan_point *out)
 {
     struct plan_query query = app_plan_query(p, &p->settings);
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
@@ -209,16 +221,14 @@ static int ask_single(const struct app_plan *p,
      * be, and it is the best of a cloud that is compared with. */
     if (query.solver != PLAN_GREEDY && plan_stays_in(p, &p->answer.plan, cloud)) {
         *out = (struct plan_point){p->answer.plan.cost_microusd, p->answer.plan.time_s};
-        return 1;
+        return APP_PLAN_FOUND;
     }
     query.solver = query.solver == PLAN_GREEDY ? PLAN_EXACT : query.solver;
     query.only_cloud = cloud;
-    query.totals_only = true;
-    query.solve_limit_s = limit_s;
-    if (plan_solve(p->problem, &query, &answer, e) < 0)
-        return -1;
-    *out = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
-    return answer.status != PLAN_INFEASIBLE;
+    enum app_plan_known found = app_plan_ask_side(p, query, end_s, &answer);
+    if (found == APP_PLAN_FOUND)
+        *out = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
+    return found;
 }
 
 static int by_cost(const void *a, const void *b)
@@ -230,14 +240,15 @@ static int by_cost(const void *a, const void *b)
     return strcmp(x->cloud, y->cloud);
 }
 
-int app_plan_ask_singles(struct app_plan *p, struct err *e)
+void app_plan_ask_singles(struct app_plan *p)
 {
     size_t n, cap = 0;
     const size_t *places = plan_stage_places(p->problem, 0, &n);
     const char *last = "";
-    double end_s = time_monotonic_s() + fmin(p->solve_limit_s, SINGLES_LIMIT_S);
+    double end_s = app_plan_side_end_s(p);
 
     p->n_singles = 0;
+    p->singles_complete = true;
 
     /* Places are sorted by cloud, so each cloud of the first stage comes by once. */
     for (size_t i = 0; i < n; i++) {
@@ -248,17 +259,15 @@ int app_plan_ask_singles(struct app_plan *p, struct err *e)
         last = cloud;
         if (!every_stage_has_cloud(p, cloud))
             continue;
-        int found = ask_single(p, cloud, app_plan_remaining_s(end_s), &point, e);
-        if (found < 0)
-            return -1;
-        if (!found)
+        enum app_plan_known found = ask_single(p, cloud, end_s, &point);
+        p->singles_complete &= found != APP_PLAN_NOT_KNOWN;
+        if (found != APP_PLAN_FOUND)
             continue;
         p->singles = mem_room(p->singles, p->n_singles, &cap, sizeof *p->singles);
         p->singles[p->n_singles++] = (struct app_plan_single){cloud, point};
     }
     if (p->n_singles > 1)
         qsort(p->singles, p->n_singles, sizeof *p->singles, by_cost);
-    return 0;
 }
 
 const char *app_plan_best_single(const struct app_plan *p)

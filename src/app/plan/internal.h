@@ -30,7 +30,7 @@ int app_plan_change(
 const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40]);
 /* Dollars, seconds, dollar-hours or the weighted sum, as the goal says. */
 double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, double time_s);
-extern const char *const app_plan_status_texts[3]; /* of enum plan_status */
+extern const char *const app_plan_status_texts[4]; /* of enum plan_status */
 
 /* ---- ask.c ---- */
 
@@ -40,7 +40,17 @@ struct plan_problem *app_plan_problem(const struct app_plan *p,
                                       struct err *e);
 /* What remains until end_s on the monotonic clock, never less than a tenth of a second: a row of
  * further questions shares one limit, and each still gets an answer. */
-double app_plan_remaining_s(double end_s);
+double app_plan_remaining_s(const struct app_plan *p, double end_s);
+
+/* A question beside the plan: it never fails and never lasts past end_s. out is the caller's to
+ * clear. */
+enum app_plan_known { APP_PLAN_FOUND, APP_PLAN_NONE, APP_PLAN_NOT_KNOWN };
+enum app_plan_known app_plan_ask_side(const struct app_plan *p,
+                                      struct plan_query query,
+                                      double end_s,
+                                      struct plan_answer *out);
+/* When side questions that begin now end. */
+double app_plan_side_end_s(const struct app_plan *p);
 /* The cloud of the best single-cloud plan under the goal; NULL when there is none. */
 const char *app_plan_best_single(const struct app_plan *p);
 

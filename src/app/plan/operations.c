@@ -40,12 +40,10 @@ static int ask_further(struct app_plan *p,
 
     if (q->pareto && app_plan_report_pareto(p, out->arena, report, e) < 0)
         return -1;
-    if (q->explain) {
-        size_t stage = app_plan_find_stage(p->spec, q->explain, e);
-        report->explained = q->explain;
-        if (stage == SIZE_MAX || app_plan_explain(p, stage, out, &report->explain, e) < 0)
-            return err_wrap(e, "%s %s", answer_spell(out, "explain", option), q->explain);
-    }
+    report->explained = q->explain;
+    if (q->explain && app_plan_explain(p, app_plan_find_stage(p->spec, q->explain, NULL), out,
+                                       &report->explain, e) < 0)
+        return err_wrap(e, "%s %s", answer_spell(out, "explain", option), q->explain);
     if (app_plan_what_if(p, &q->what_if, out, &report->what_if, e) < 0)
         return err_wrap(e, "%s", answer_spell(out, "what_if", option));
     return 0;
@@ -56,12 +54,18 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     const struct solve_request *q = request;
     AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
     struct app_plan_report report;
+    char option[64];
 
-    if (app_plan_open(p, app, &q->plan, out, e) < 0 || app_plan_ask(p, q->pareto, e) < 0)
+    if (app_plan_open(p, app, &q->plan, out, e) < 0)
         return -1;
-    bool exists = p->answer.status != PLAN_INFEASIBLE;
-    if (exists && app_plan_ask_singles(p, e) < 0)
+    /* A mistake is told before the search, not after it. */
+    if (q->explain && app_plan_find_stage(p->spec, q->explain, e) == SIZE_MAX)
+        return err_wrap(e, "%s %s", answer_spell(out, "explain", option), q->explain);
+    if (app_plan_ask(p, q->pareto, e) < 0)
         return -1;
+    bool exists = plan_found(&p->answer);
+    if (exists)
+        app_plan_ask_singles(p);
     if (app_plan_report(p, out->arena, &report, e) < 0 ||
         (exists && ask_further(p, q, out, &report, e) < 0))
         return -1;

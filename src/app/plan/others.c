@@ -2,7 +2,6 @@
 #include "app/plan/internal.h"
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "base/time.h"
 #include "spec/place.h"
 
 #include <stdint.h>
@@ -32,11 +31,12 @@ size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err
 
 /* A plan that does not exist, and why. */
 static int no_plan(struct app_plan_other *other,
+                   enum plan_status status,
                    const char *reason,
                    const struct answer *out,
                    struct err *e)
 {
-    other->status = app_plan_status_texts[PLAN_INFEASIBLE];
+    other->status = app_plan_status_texts[status];
     other->point = (struct plan_point){FIELD_NONE, (double)NAN};
     other->delta_microusd = FIELD_NONE;
     other->delta_s = (double)NAN;
@@ -56,8 +56,8 @@ static int ask_other(const struct app_plan *p,
 
     if (plan_solve(problem, query, &answer, e) < 0)
         return -1;
-    if (answer.status == PLAN_INFEASIBLE)
-        return no_plan(other, answer.reason, out, e);
+    if (!plan_found(&answer))
+        return no_plan(other, answer.status, answer.reason, out, e);
     other->status = app_plan_status_texts[answer.status];
     other->point = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
     other->delta_microusd = answer.plan.cost_microusd - p->answer.plan.cost_microusd;
@@ -88,7 +88,7 @@ int app_plan_explain(const struct app_plan *p,
 {
     size_t n;
     const size_t *places = plan_stage_places(p->problem, stage, &n);
-    double end_s = time_monotonic_s() + p->solve_limit_s;
+    double end_s = p->now_s() + p->solve_limit_s;
     struct plan_query query = app_plan_query(p, &p->settings);
     struct app_plan_other *others = answer_alloc(out, n, sizeof *others, e);
 
@@ -109,7 +109,7 @@ int app_plan_explain(const struct app_plan *p,
                         .price_usd_per_hour = (double)NAN},
         };
         query.pinned_place = places[i];
-        query.solve_limit_s = app_plan_remaining_s(end_s);
+        query.solve_limit_s = app_plan_remaining_s(p, end_s);
         if (ask_other(p, p->problem, &query, other, out, e) < 0)
             return -1;
     }
@@ -207,10 +207,10 @@ static int ask_what_if(const struct app_plan *p,
     struct plan_query query = app_plan_query(p, s);
 
     if (!problem)
-        return no_plan(other, why.text, out, e);
+        return no_plan(other, PLAN_INFEASIBLE, why.text, out, e);
     if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
-        return no_plan(other, "no offer there fits the stage", out, e);
-    query.solve_limit_s = app_plan_remaining_s(end_s);
+        return no_plan(other, PLAN_INFEASIBLE, "no offer there fits the stage", out, e);
+    query.solve_limit_s = app_plan_remaining_s(p, end_s);
     query.totals_only = true;
     return ask_other(p, problem, &query, other, out, e);
 }
@@ -221,7 +221,7 @@ int app_plan_what_if(const struct app_plan *p,
                      struct field_records *list,
                      struct err *e)
 {
-    double end_s = time_monotonic_s() + p->solve_limit_s;
+    double end_s = p->now_s() + p->solve_limit_s;
     struct app_plan_other *others = answer_alloc(out, changes->n, sizeof *others, e);
 
     if (!others)

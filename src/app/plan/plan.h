@@ -129,11 +129,13 @@ struct app_plan {
     struct guess_list guesses;
     struct app_plan_settings settings;
     double solve_limit_s;
+    double (*now_s)(void); /* monotonic clock; NULL = the machine's */
     struct plan_problem *problem;
     struct plan_answer answer;
     bool limits_leave_nothing;       /* infeasible: its cheapest and fastest are without them */
     struct app_plan_single *singles; /* ascending cost */
     size_t n_singles;
+    bool singles_complete; /* false: the time for side questions ended first */
 };
 
 void app_plan_free(struct app_plan *p);
@@ -150,8 +152,9 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e);
 
 /* The question that settings ask, to be refined by the caller. */
 struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan_settings *s);
-/* Asks for the best plan within each cloud that offers something for every stage. */
-int app_plan_ask_singles(struct app_plan *p, struct err *e);
+/* The best plan within each cloud that offers something for every stage, as far as the time for
+ * side questions allows. Cannot fail: there is a plan already. */
+void app_plan_ask_singles(struct app_plan *p);
 /* ---- answers: texts are borrowed from the plan or live in the arena of the answer ---- */
 
 /* What a stage runs on. */
@@ -168,6 +171,7 @@ struct app_plan_stage {
     struct app_plan_machine machine;
     double start_s, finish_s, boot_s, setup_s, input_s, run_s;
     int64_t compute_microusd, transfer_microusd, storage_microusd;
+    const char *estimate; /* where the run time comes from: "guess", "profile" ... */
 };
 
 /* A plan beside the plan: the stage elsewhere (explain), or one setting changed (what_if). */
@@ -198,14 +202,19 @@ struct app_plan_report {
     struct field_records stages;       /* struct app_plan_stage, in the order of the file */
     struct field_records single_cloud; /* struct app_plan_single, ascending cost */
     const char *best_single_cloud;     /* NULL = no single cloud has a plan */
+    bool single_cloud_complete;        /* false: the time ended before all clouds were compared */
     /* Where there is no plan. */
     const char *reason;
-    const void *cheapest, *fastest; /* struct plan_point; NULL = no plan at all */
-    bool limits_leave_nothing;      /* both are without the limits of all offers */
+    bool limit_reached;               /* it may exist: the search ended first */
+    const void *cheapest, *fastest;   /* struct plan_point; NULL = no plan at all, or not known */
+    int64_t smallest_budget_microusd; /* that the deadline allows; FIELD_NONE = not known */
+    double earliest_deadline_s;       /* that the budget allows; INFINITY = not known */
+    bool limits_leave_nothing;        /* both are without the limits of all offers */
     /* Of the search. */
     double elapsed_ms;
     uint64_t offers_considered;
     struct field_records guessed; /* struct guess */
+    int64_t run_times_guessed;    /* stages */
     /* What else was asked for. */
     struct field_records pareto; /* struct app_plan_pareto, ascending cost; none = not asked for */
     bool pareto_complete, pareto_thinned;

@@ -38,6 +38,8 @@ static const struct field stage_fields[] = {
     STAGE_USD(compute, "Cost of the instances."),
     STAGE_USD(transfer, "Cost of moving the inputs."),
     STAGE_USD(storage, "Cost of keeping the outputs."),
+    {"estimate", FIELD(TEXT, struct app_plan_stage, estimate),
+     .help = "Where the run time comes from: guess, figure, rate, throughput or profile."},
 };
 static const struct record stage_record =
     RECORD("plan_stage", struct app_plan_stage, stage_fields);
@@ -99,6 +101,11 @@ static bool has_no_plan(const void *record)
     return ((const struct app_plan_report *)record)->reason;
 }
 
+static bool is_infeasible(const void *record)
+{
+    return has_no_plan(record) && !((const struct app_plan_report *)record)->limit_reached;
+}
+
 static bool has_plan(const void *record)
 {
     return !has_no_plan(record);
@@ -121,7 +128,9 @@ static bool lacks_explain(const void *record)
     {#key "_usd", FIELD(MONEY, struct app_plan_report, key##_microusd), .unit = "USD",             \
      .is_absent = has_no_plan, .help = (text)}
 static const struct field report_fields[] = {
-    REPORT(TEXT, status, .help = "optimal (gap 0), feasible or infeasible."),
+    REPORT(TEXT, status,
+           .help = "optimal (gap 0), feasible, infeasible, or limit: the search ended before it found "
+                   "a plan or ruled all out."),
     REPORT(TEXT, pipeline, .help = "Name of the pipeline."),
     REPORT(TEXT, objective, .help = "Objective."),
     REPORT(REAL, budget_usd, .unit = "USD", .omit_none = true, .help = "Limit of the cost."),
@@ -136,23 +145,31 @@ static const struct field report_fields[] = {
     PLAN_USD(cost_high, "Cost at the high end of the estimates."),
     OF_PLAN(DURATION, time_low_s, .unit = "s", .help = "Time at the low end of the estimates."),
     OF_PLAN(DURATION, time_high_s, .unit = "s", .help = "Time at the high end of the estimates."),
-    OF_PLAN(REAL, bound, .help = "Lower bound on the objective, in its unit."),
+    REPORT(REAL, bound, .is_absent = is_infeasible, .help = "Lower bound on the objective, in its unit."),
     OF_PLAN(REAL, gap, .help = "(objective - bound) / objective."),
     REPORT(TEXT, reason, .omit_none = true, .help = "Why there is no plan."),
     REPORT(RECORD, cheapest, .record = &point_record, .is_absent = has_plan,
            .help = "Cheapest plan without the constraints."),
     REPORT(RECORD, fastest, .record = &point_record, .is_absent = has_plan,
            .help = "Fastest plan without the constraints."),
+    {"smallest_budget_usd", FIELD(MONEY, struct app_plan_report, smallest_budget_microusd),
+     .unit = "USD", .omit_none = true,
+     .help = "Least budget that would do under the same deadline."},
+    REPORT(DURATION, earliest_deadline_s, .unit = "s", .omit_none = true,
+           .help = "Earliest deadline that would do under the same budget."),
     REPORT(BOOL, limits_leave_nothing, .is_absent = has_plan,
            .help = "Whether limits of all offers, such as the cloud, exclude every plan."),
     REPORT(REAL, elapsed_ms, .unit = "ms", .help = "Duration of the search."),
     REPORT(COUNT, offers_considered, .help = "Number of priced offers that were considered."),
     REPORT(RECORDS, guessed, .record = &guess_record, .help = "Assumptions behind the plan."),
+    REPORT(INT, run_times_guessed, .help = "Stages whose run time is a guess."),
     OF_PLAN(RECORDS, stages, .record = &stage_record, .help = "Stages, in the order of the file."),
     OF_PLAN(RECORDS, single_cloud, .record = &single_record,
             .help = "Best plan within each cloud, cheapest first."),
     REPORT(TEXT, best_single_cloud, .omit_none = true,
            .help = "Cloud of the best of these plans, by the objective."),
+    OF_PLAN(BOOL, single_cloud_complete,
+            .help = "Whether all clouds were compared within a tenth of the search's limit."),
     REPORT(RECORDS, pareto, .record = &pareto_record, .omit_none = true,
            .help = "Plans of the Pareto frontier, cheapest first."),
     REPORT(BOOL, pareto_complete, .is_absent = lacks_pareto,
@@ -187,6 +204,12 @@ struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct 
     };
 }
 
+static const char *const estimate_texts[] = {
+    [SPEC_ESTIMATE_GUESS] = "guess",     [SPEC_ESTIMATE_SECONDS] = "figure",
+    [SPEC_ESTIMATE_WORK] = "rate",       [SPEC_ESTIMATE_ITERATIONS] = "throughput",
+    [SPEC_ESTIMATE_PROFILE] = "profile",
+};
+
 static int put_stages(const struct app_plan *p,
                       const struct plan *plan,
                       struct arena *arena,
@@ -210,6 +233,7 @@ static int put_stages(const struct app_plan *p,
             .compute_microusd = s->compute_microusd,
             .transfer_microusd = s->transfer_microusd,
             .storage_microusd = s->storage_microusd,
+            .estimate = estimate_texts[p->spec->stages[i].estimate.kind],
         };
     }
     *out = (struct field_records){stages, plan->n_stages};
@@ -250,10 +274,10 @@ static int report_plan(const struct app_plan *p,
         plan->cost_high_microusd == INT64_MAX ? FIELD_NONE : plan->cost_high_microusd;
     out->time_low_s = plan->time_low_s;
     out->time_high_s = plan->time_high_s;
-    out->bound = p->answer.bound;
     out->gap = p->answer.gap;
     out->single_cloud = (struct field_records){p->singles, p->n_singles};
     out->best_single_cloud = app_plan_best_single(p);
+    out->single_cloud_complete = p->singles_complete;
     return put_stages(p, plan, arena, &out->stages, e);
 }
 
@@ -278,13 +302,22 @@ int app_plan_report(const struct app_plan *p,
         .offers_considered = a->offers_considered,
         .guessed = {p->guesses.items, p->guesses.n},
         .limits_leave_nothing = p->limits_leave_nothing,
+        .smallest_budget_microusd = FIELD_NONE,
+        .earliest_deadline_s = (double)INFINITY,
+        .bound = a->bound,
     };
+    for (size_t i = 0; i < p->spec->n_stages; i++)
+        out->run_times_guessed += p->spec->stages[i].estimate.kind == SPEC_ESTIMATE_GUESS;
     if (!out->objective)
         return err_set(e, ERR_NOFIT, "the answer is too large");
-    if (a->status != PLAN_INFEASIBLE)
+    if (plan_found(a))
         return report_plan(p, arena, out, e);
     out->reason = a->reason;
-    out->cheapest = a->has_points ? &a->cheapest : NULL;
-    out->fastest = a->has_points ? &a->fastest : NULL;
+    out->limit_reached = a->status == PLAN_LIMIT;
+    out->cheapest = a->has_cheapest ? &a->cheapest : NULL;
+    out->fastest = a->has_fastest ? &a->fastest : NULL;
+    if (a->smallest_budget_microusd != INT64_MAX)
+        out->smallest_budget_microusd = a->smallest_budget_microusd;
+    out->earliest_deadline_s = a->earliest_deadline_s;
     return 0;
 }

@@ -110,8 +110,10 @@ double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, d
     return goal->weight * hours + (1 - goal->weight) * usd;
 }
 
-const char *const app_plan_status_texts[3] = {
-    [PLAN_OPTIMAL] = "optimal", [PLAN_FEASIBLE] = "feasible", [PLAN_INFEASIBLE] = "infeasible"};
+const char *const app_plan_status_texts[4] = {[PLAN_OPTIMAL] = "optimal",
+                                              [PLAN_FEASIBLE] = "feasible",
+                                              [PLAN_INFEASIBLE] = "infeasible",
+                                              [PLAN_LIMIT] = "limit"};
 
 char *app_plan_location_text(const char *cloud, const char *region, const char *zone)
 {

@@ -28,7 +28,10 @@ void *app_run_draft_alloc(struct app_run_draft *c, size_t n, size_t size)
 char *app_run_draft_path(const struct app_run_draft *c, const char *path)
 {
     const char *file = c->plan->spec->file, *slash = strrchr(file, '/');
+    const char *home = getenv("HOME");
 
+    if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
+        return mem_printf("%s%s", home, path + 1);
     if (path[0] == '/' || !slash)
         return mem_dup(path);
     return mem_printf("%.*s/%s", (int)(slash - file), file, path);
@@ -203,7 +206,9 @@ int app_run_draft_stage(struct app_run_draft *c,
     out->needs = needs;
     out->n_needs = stage->n_needs;
     out->checkpoint_s = stage->checkpoint_s;
-    if (!out->name || check_outputs(c, stage, e) < 0 || app_run_draft_check_inputs(c, stage, e) < 0)
+    out->json_metrics = stage->json_metrics;
+    if (!out->name || check_outputs(c, stage, e) < 0 ||
+        app_run_draft_check_inputs(c, stage, e) < 0 || app_run_draft_image(c, stage, out, e) < 0)
         return -1;
     compose_command(c, stage, out);
     compose_outputs(c, stage, out);
@@ -215,7 +220,9 @@ int app_run_draft_store(struct app_run_draft *c,
                         struct run_stage_plan *out,
                         struct err *e)
 {
-    return app_run_draft_inputs(c, stage, out, e) < 0 ? -1 : app_run_draft_code(c, stage, out, e);
+    return app_run_draft_inputs(c, stage, out, e) < 0 || app_run_draft_mounts(c, stage, out, e) < 0
+               ? -1
+               : app_run_draft_code(c, stage, out, e);
 }
 
 /* The checks of a stage; those of all stages come before the first byte is stored. */

@@ -10,10 +10,17 @@
 /* What is wanted of a run besides its plan. */
 struct app_run_order {
     const struct app_run_location *location;
+    const char *image;         /* of all stages; NULL = as the file says */
     struct field_list secrets; /* NAME=VALUE, or NAME for a variable of the caller's environment */
     const struct answer *answer; /* for errors that spell fields */
     const struct run *resumed;   /* its stages may continue from their checkpoints; NULL = none */
 };
+
+/* Refuses containers and mounts that the location cannot have, and mounts of nothing. Hosts answer
+ * when the stage starts. */
+int app_run_check_stages(const struct app_plan *p,
+                         const struct app_run_order *order,
+                         struct err *e);
 
 /* The planned pipeline as a run. Stages get the planned resources as far as the location has them.
  * Everything in *out is in the arena. */
@@ -63,6 +70,9 @@ int app_run_draft_end(struct app_run_draft *c, int result, struct err *e);
 /* ---- parts of app_run_draft_stage and app_run_draft_store ---- */
 
 /* envs.c */
+/* Warns about variables of the request that no stage declares. */
+void app_run_warn_envs(const struct app *app, const struct app_plan *p, const struct answer *out);
+/* A variable of the request goes to the stages that declare it, or to all where none does. */
 int app_run_draft_envs(struct app_run_draft *c,
                        const struct spec_stage *stage,
                        struct run_stage_plan *out,
@@ -71,6 +81,18 @@ int app_run_draft_secrets(struct app_run_draft *c,
                           const struct spec_stage *stage,
                           struct run_stage_plan *out,
                           struct err *e);
+
+/* mounts.c: the image of a stage; where its file_mounts are, once its inputs are stored. */
+int app_run_draft_image(struct app_run_draft *c,
+                        const struct spec_stage *stage,
+                        struct run_stage_plan *out,
+                        struct err *e);
+int app_run_draft_mounts(struct app_run_draft *c,
+                         const struct spec_stage *stage,
+                         struct run_stage_plan *out,
+                         struct err *e);
+/* Where the lake has a local input. New string, NULL on failure. */
+char *app_run_draft_lake_path(const struct app_run_draft *c, const char *path, struct err *e);
 
 /* inputs.c: refuses inputs that can never be fetched, before anything is stored. */
 int app_run_draft_check_inputs(const struct app_run_draft *c,

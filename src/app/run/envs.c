@@ -56,9 +56,38 @@ static int check_own(const struct app_run_draft *c,
     return 0;
 }
 
-/* Variables of the request that the file does not name: every stage gets them. */
+static bool is_declared(const struct spec_stage *stage, const char *key)
+{
+    for (size_t i = 0; i < stage->n_envs; i++)
+        if (!strcmp(stage->envs[i].key, key))
+            return true;
+    return is_secret(stage, key);
+}
+
+static bool is_declared_anywhere(const struct spec *spec, const char *key)
+{
+    for (size_t i = 0; i < spec->n_stages; i++)
+        if (is_declared(&spec->stages[i], key))
+            return true;
+    return false;
+}
+
+void app_run_warn_envs(const struct app *app, const struct app_plan *p, const struct answer *out)
+{
+    const struct field_list *list = &p->request.env;
+    char option[64];
+
+    for (size_t i = 0; i < list->n; i++) {
+        AUTO_MEM char *key = mem_printf("%.*s", (int)strcspn(list->items[i], "="), list->items[i]);
+        /* Tradewind's own are refused later. */
+        if (!is_declared_anywhere(p->spec, key) && !advance_env_is_own(key))
+            app_notice(app, "%s %.64s: no stage declares it in envs: all stages get it",
+                       answer_spell(out, "env", option), key);
+    }
+}
+
+/* Variables of the request that no stage declares: every stage gets them. */
 static int add_given(struct app_run_draft *c,
-                     const struct spec_stage *stage,
                      struct run_pair *envs,
                      struct run_stage_plan *out,
                      struct err *e)
@@ -77,7 +106,7 @@ static int add_given(struct app_run_draft *c,
         if (advance_env_is_own(key))
             return err_set(e, ERR_USAGE, "%s %.64s: tradewind sets it itself: use another name",
                            spell(c, "env", option), key);
-        bool known = is_secret(stage, key);
+        bool known = is_declared_anywhere(c->plan->spec, key);
         for (size_t k = 0; k < out->n_envs; k++)
             known = known || !envs[k].key || !strcmp(envs[k].key, key);
         if (!known)
@@ -115,7 +144,7 @@ int app_run_draft_envs(struct app_run_draft *c,
             (struct run_pair){app_run_draft_keep(c, pair->key), app_run_draft_keep(c, value)};
     }
     out->envs = envs;
-    return envs ? add_given(c, stage, envs, out, e) : 0;
+    return envs ? add_given(c, envs, out, e) : 0;
 }
 
 /* ---- secrets ---- */

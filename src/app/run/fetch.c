@@ -176,6 +176,14 @@ static char *lake_path(const char *url, const char *plain)
                       hex);
 }
 
+char *app_run_fetch_path(const char *uri)
+{
+    if (begins(uri, "s3://"))
+        return mem_printf("/sources/s3/%s", uri + strlen("s3://"));
+    AUTO_MEM char *plain = plain_address(uri);
+    return lake_path(uri, plain);
+}
+
 /* Etag and size from the headers; servers may leave them out. */
 static void note_headers(struct item *item, const struct http_answer *a)
 {

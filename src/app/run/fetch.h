@@ -9,6 +9,9 @@
 /* Whether app_run_fetch knows the scheme: s3://, https://, http://. */
 bool app_run_fetch_can(const char *uri);
 
+/* Where app_run_fetch puts the object or the directory at uri. New string. */
+char *app_run_fetch_path(const char *uri);
+
 /* Copies the objects at uri to "/sources/SCHEME/HOST/...", with the tags source and etag; objects
  * whose etag has not changed are not fetched again. *ref_out, the caller's: a file, or a set of
  * exactly these objects. ERR_NOFIT, before anything is copied, when the disk of the home is too

@@ -19,11 +19,13 @@
 
 /* The path of a local input in the lake: an absolute path stays, others go below the pipeline's
  * name, whatever the directory of the file. New string, NULL on failure. */
-static char *lake_path_of(const struct app_run_draft *c, const char *path, struct err *e)
+char *app_run_draft_lake_path(const struct app_run_draft *c, const char *path, struct err *e)
 {
     AUTO_MEM char *name = advance_set_name(c->plan->spec->name, "", "");
     AUTO_MEM char *below = NULL;
+    AUTO_MEM char *at_home = path[0] == '~' ? app_run_draft_path(c, path) : NULL;
 
+    path = at_home ? at_home : path;
     if (path[0] == '/')
         return app_absolute_path(path, e);
     name[strlen(name) - 1] = '\0'; /* the dot before the stage */
@@ -37,7 +39,7 @@ static int store_local(struct app_run_draft *c,
                        struct err *e)
 {
     AUTO_MEM char *source = app_run_draft_path(c, path);
-    AUTO_MEM char *destination = lake_path_of(c, path, e);
+    AUTO_MEM char *destination = app_run_draft_lake_path(c, path, e);
     struct app_progress progress = {c->app, "storing"};
     struct lake_put_summary summary;
     struct stat st;

@@ -4,12 +4,13 @@
 #define APP_RUN_RUN_H
 
 #include "app/core/operation.h"
+#include "app/job/values.h"
 #include "broker/core/runs.h"
 #include "broker/machine/bill.h"
 
 /* clang-format off */
 #define RUN_OPERATIONS(X)                                                                          \
-    X(run_start) X(run_simulate) X(run_list) X(run_get) X(run_follow) X(run_stop)                  \
+    X(run_start) X(run_simulate) X(run_list) X(run_compare) X(run_get) X(run_follow) X(run_stop)                  \
     X(replay_start) X(rerun_start) X(replay_get)
 /* clang-format on */
 RUN_OPERATIONS(OPERATION_DECLARE)
@@ -60,9 +61,35 @@ struct app_run {
     struct field_records stages;   /* struct app_run_stage */
     struct field_records machines; /* struct app_run_machine, of a simulated run */
     double busy_s;                 /* of all jobs together, those that were lost included */
+    struct app_values values;      /* of run.get: params, series; of run.list: metrics besides */
 };
 
-extern const struct record app_run_record;
+extern const struct record app_run_record, app_run_listed_record;
+/* The members that the run itself tells; texts are borrowed from r. */
+struct app_run app_run_head(const struct run *r);
+/* Cost of simulated machines and their data, by the clock of the simulation. */
+int app_run_simulated_cost(struct app *app, int64_t run, int64_t *microusd_out, struct err *e);
+/* Cost until now of its jobs, or of its simulated machines. */
+int app_run_cost(struct app *app,
+                 const struct open_bills *open,
+                 const struct run *r,
+                 int64_t *microusd_out,
+                 struct err *e);
+/* Parameters and metrics of its jobs, those of reused stages included. */
+int app_run_values(
+    struct app *app, const struct run *r, bool with_points, struct app_values *out, struct err *e);
+
+/* Item of run.compare. */
+struct app_run_compared {
+    int64_t id;
+    const char *name;
+    unsigned state; /* enum run_state */
+    int64_t created_ms;
+    double runtime_s; /* from start to end, or until now */
+    int64_t cost_microusd;
+    struct app_values values;
+};
+extern const struct record app_run_compared_record;
 bool app_run_is_simulated(const struct run *r);
 
 /* The request of run.get, run.follow and replay.get. */

@@ -1,11 +1,10 @@
-/* show: the operations that list runs and show one with its bill. `tradewind run ls` and `run show`
- * call them; what watches a run reads its stages here. */
+/* show: the operation that shows a run with its bill. `tradewind run show` calls it; what lists and
+ * watches runs reads them here. */
 #include "app/job/job.h"
 #include "app/run/run.h"
 #include "base/buf.h"
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/machine/cap.h"
 #include "broker/machine/machines.h"
 #include "lake/job/job.h"
 
@@ -261,11 +260,18 @@ static const struct field run_fields[] = {
      .help = "Cost until now: of its jobs, or of simulated machines."},
     {"machines", FIELD(RECORDS, struct app_run, machines), .record = &app_run_machine_record,
      .help = "Machines of a simulated run.", .is_absent = is_not_simulated},
+    {"params", FIELD(JSON, struct app_run, values.params),
+     .help = "Parameters of its jobs; STAGE.NAME where stages differ."},
+    {"metrics", FIELD(JSON, struct app_run, values.series),
+     .help = "Each metric with its last, least and greatest value and its number of steps."},
     {"busy_s", FIELD(DURATION, struct app_run, busy_s), .unit = "s",
      .help = "Run time of all its jobs together, lost ones included."},
 };
 static const struct field listed_fields[] = {
     RUN_FIELDS,
+    {"params", FIELD(JSON, struct app_run, values.params),
+     .help = "Parameters of its jobs; STAGE.NAME where stages differ."},
+    {"metrics", FIELD(JSON, struct app_run, values.metrics), .help = "Last value of each metric."},
     {"cost_usd", FIELD(MONEY, struct app_run, cost_microusd), .unit = "USD",
      .help = "Cost until now: of its jobs, or of simulated machines.", .heading = "cost"},
     {"why", FIELD(TEXT, struct app_run, reason), .help = "Why it is in that state.",
@@ -273,10 +279,11 @@ static const struct field listed_fields[] = {
 };
 /* clang-format on */
 const struct record app_run_record = RECORD("run", struct app_run, run_fields);
+const struct record app_run_listed_record = RECORD("run_listed", struct app_run, listed_fields);
 
 /* ---- reading ---- */
 
-static struct app_run head_of(const struct run *r)
+struct app_run app_run_head(const struct run *r)
 {
     return (struct app_run){
         .event = "run",
@@ -294,8 +301,7 @@ static struct app_run head_of(const struct run *r)
     };
 }
 
-/* Cost of simulated machines and their data, by the clock of the simulation. */
-static int simulated_cost(struct app *app, int64_t run, int64_t *microusd_out, struct err *e)
+int app_run_simulated_cost(struct app *app, int64_t run, int64_t *microusd_out, struct err *e)
 {
     struct machines *m = app_machines(app, e);
     int64_t compute, data, now_ms;
@@ -399,7 +405,7 @@ static int read_machines(
     if (!records || machines_each(records, &mine, add_machine, &list, e) < 0)
         return -1;
     run->machines = (struct field_records){list.items, list.n};
-    return simulated_cost(app, run->id, &run->cost_microusd, e);
+    return app_run_simulated_cost(app, run->id, &run->cost_microusd, e);
 }
 
 int app_run_read(
@@ -408,7 +414,7 @@ int app_run_read(
     AUTO_CLEAR(open_bills) struct open_bills open = {0};
     struct app_run_stage *stages = arena_alloc(a, r->n_stages + 1, sizeof *stages);
 
-    *out = head_of(r);
+    *out = app_run_head(r);
     if (!stages)
         return err_set(e, ERR_NOFIT, "the answer is too large");
     if (app_run_open_bills(app, &open, e) < 0)
@@ -456,7 +462,10 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
 
     if (app_run_load(app, q->run, &r, e) < 0 || app_run_read(app, &r, out->arena, &shown, e) < 0)
         return -1;
-    return answer_head(out, &shown, e);
+    int result =
+        app_run_values(app, &r, false, &shown.values, e) < 0 ? -1 : answer_head(out, &shown, e);
+    app_values_clear(&shown.values);
+    return result;
 }
 
 const struct operation run_get_operation = {
@@ -467,62 +476,4 @@ const struct operation run_get_operation = {
     .request = &app_run_get_record,
     .answer = &app_run_record,
     .run = run_get,
-};
-
-/* ---- run.list ---- */
-
-struct list_request {
-    int64_t limit;
-};
-
-/* clang-format off */
-static const struct field list_fields[] = {
-    {"limit", FIELD(INT, struct list_request, limit), .help = "List at most N runs.",
-     .least = 1, .most = 1e9, .preset = "50", .value = "N"},
-};
-/* clang-format on */
-
-struct listing {
-    struct app *app;
-    struct answer *out;
-    struct open_bills open; /* read once for all runs */
-};
-
-static int list_run(void *context, const struct run *r, struct err *e)
-{
-    const struct listing *list = context;
-    struct app *app = list->app;
-    struct app_run shown = head_of(r);
-    const struct config *c = app_config(app, e);
-    struct lake *l = app_lake(app, e);
-
-    if (!l || app_check_cancelled(app, e) < 0)
-        return -1;
-    int result = app_run_is_simulated(r) ? simulated_cost(app, r->id, &shown.cost_microusd, e)
-                                         : cap_run_spent(c, &list->open, l, r->id, time_epoch_ms(),
-                                                         &shown.cost_microusd, e);
-    return result < 0 ? -1 : answer_item(list->out, &shown, e);
-}
-
-static int run_list(struct app *app, const void *request, struct answer *out, struct err *e)
-{
-    const struct list_request *q = request;
-    struct listing list = {.app = app, .out = out};
-    struct runs *runs = app_runs(app, e);
-
-    if (!runs || app_run_open_bills(app, &list.open, e) < 0)
-        return -1;
-    int result = runs_list(runs, false, (uint64_t)q->limit, list_run, &list, e);
-    open_bills_clear(&list.open);
-    return result;
-}
-
-const struct operation run_list_operation = {
-    .name = "run.list",
-    .summary = "List runs of pipelines, the newest first.",
-    .role = APP_VIEWER,
-    .effect = OPERATION_READS,
-    REQUEST(struct list_request, list_fields),
-    .item = RECORD_AT("run_listed", struct app_run, listed_fields),
-    .run = run_list,
 };

@@ -10,7 +10,6 @@
 
 #define ARENA_BYTES ((size_t)256 << 20)
 /* Run time of a stage without an estimate, as in estimate/. */
-#define GUESS_S 3600.0
 
 struct simulate_stage app_simulation_stage(const struct app_plan *p,
                                            size_t i,
@@ -63,12 +62,11 @@ static int scale_estimate(struct rest *r, struct spec_estimate *x, double left)
     if (!rates)
         return -1;
     x->seconds *= left;
-    x->work *= left;
+    if (x->kind == SPEC_ESTIMATE_GUESS)
+        x->left = (x->left > 0 ? x->left : 1) * left;
+    else
+        x->work *= left;
     x->iterations *= left;
-    if (x->kind == SPEC_ESTIMATE_GUESS && left < 1) {
-        x->kind = SPEC_ESTIMATE_SECONDS;
-        x->seconds = GUESS_S * left;
-    }
     if (x->n_rates)
         memcpy(rates, x->rates, x->n_rates * sizeof *rates);
     for (size_t i = 0; i < x->n_rates && x->kind == SPEC_ESTIMATE_SECONDS; i++)
@@ -201,14 +199,14 @@ static int solve(const struct rest *r,
     query.goal.budget_usd = fmax(query.goal.budget_usd - spent_usd, 0);
     if (plan_solve(problem, &query, answer, e) < 0)
         return -1;
-    if (answer->status != PLAN_INFEASIBLE)
+    if (plan_found(answer))
         return 0;
     plan_answer_clear(answer);
     *answer = (struct plan_answer){0};
     query.goal.deadline_s = query.goal.budget_usd = (double)INFINITY;
     if (plan_solve(problem, &query, answer, e) < 0)
         return -1;
-    return answer->status == PLAN_INFEASIBLE ? err_set(e, ERR_NOFIT, "%s", answer->reason) : 0;
+    return plan_found(answer) ? 0 : err_set(e, ERR_NOFIT, "%s", answer->reason);
 }
 
 int app_simulation_replan(const struct app_plan *p,

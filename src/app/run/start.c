@@ -1,5 +1,6 @@
 #include "app/run/start.h"
 
+#include "app/job/image.h"
 #include "app/job/job.h"
 #include "app/run/compose.h"
 #include "base/mem.h"
@@ -21,7 +22,18 @@ const char *app_run_user(const struct app *app)
 int app_run_begin(struct app *app, struct run *run, struct err *e)
 {
     struct runs *runs = app_runs(app, e);
+    struct run_pair pairs[JOB_SUBMITTER_NAMES];
+    struct app_job_submitter submitter;
 
+    app_job_submitter_read(app, &submitter);
+    for (size_t i = 0; i < submitter.n; i++)
+        pairs[i] = (struct run_pair){submitter.pairs[i].key, submitter.pairs[i].value};
+    /* A repeated job has those that were recorded with it. */
+    for (size_t i = 0; i < run->n_stages; i++) {
+        struct run_stage_plan *p = &run->stages[i].plan;
+        p->submitter = p->repeats ? NULL : pairs;
+        p->n_submitter = p->repeats ? 0 : submitter.n;
+    }
     return runs && runs_add(runs, run, e) == 0 ? app_wake_broker(app, e) : -1;
 }
 
@@ -29,9 +41,10 @@ int app_run_begin(struct app *app, struct run *run, struct err *e)
 
 int app_run_check_plan(const struct app_plan *p, struct err *e)
 {
-    if (p->answer.status != PLAN_INFEASIBLE)
+    if (plan_found(&p->answer))
         return 0;
-    return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
+    return err_set(e, p->answer.status == PLAN_LIMIT ? ERR_RETRY : ERR_NOFIT, "no plan: %s",
+                   p->answer.reason);
 }
 
 const struct app_plan_report *app_run_report(struct app_plan *p,
@@ -40,10 +53,9 @@ const struct app_plan_report *app_run_report(struct app_plan *p,
 {
     struct app_plan_report *report = answer_alloc(out, 1, sizeof *report, e);
 
-    if (!report || (p->answer.status != PLAN_INFEASIBLE && app_plan_ask_singles(p, e) < 0) ||
-        app_plan_report(p, out->arena, report, e) < 0)
-        return NULL;
-    return report;
+    if (plan_found(&p->answer))
+        app_plan_ask_singles(p);
+    return report && app_plan_report(p, out->arena, report, e) == 0 ? report : NULL;
 }
 
 /* ---- the request and the answer ---- */
@@ -51,6 +63,7 @@ const struct app_plan_report *app_run_report(struct app_plan *p,
 struct start_request {
     struct plan_request plan;
     const char *on;       /* NULL = local */
+    const char *image;    /* NULL = as the file says */
     int64_t max_microusd; /* FIELD_NONE = no spending cap */
     struct field_list secrets;
     bool resume, no_cache, dry_run;
@@ -64,6 +77,8 @@ static const struct field request_fields[] = {
     {"on", FIELD(TEXT, struct start_request, on), .value = "local|sim|ssh|GROUP",
      .help = "Where to run: locally with real work (the default), on all hosts of the configuration "
              "(ssh), or on those of a group; the command line simulates with sim (run.simulate)."},
+    {"image", FIELD(TEXT, struct start_request, image), .value = "NAME",
+     .help = "Container image that all stages run in, instead of those of the file."},
     {"max_cost_usd", FIELD(MONEY, struct start_request, max_microusd), .option = "--max-cost",
      .value = "USD", .unit = "USD", .most = MONEY_MAX_USD,
      .help = "Stop the run when it has cost more; a simulated run stops before."},
@@ -145,6 +160,7 @@ static int start(struct app *app,
                  const struct start_request *q,
                  const struct app_plan *p,
                  const struct app_run_location *location,
+                 const char *image,
                  struct answer *out,
                  struct err *e)
 {
@@ -153,7 +169,8 @@ static int start(struct app *app,
     struct run run = {.no_cache = q->no_cache,
                       .max_microusd = q->max_microusd == FIELD_NONE ? 0 : q->max_microusd,
                       .user = app_run_user(app)};
-    struct app_run_order order = {.location = location, .secrets = q->secrets, .answer = out};
+    struct app_run_order order = {
+        .location = location, .image = image, .secrets = q->secrets, .answer = out};
 
     if (app_run_check_plan(p, e) < 0 || app_job_check_month(app, e) < 0 ||
         (q->resume && find_resumed(app, p->spec->name, out, &last, e) < 0))
@@ -185,9 +202,15 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
         p = mem_zero(1, sizeof *p);
         if (app_plan_open(p, app, &q->plan, out, e) < 0 || app_plan_ask(p, false, e) < 0)
             return -1;
+        app_run_warn_envs(app, p, out);
     }
+    const char *image =
+        q->image ? app_job_image_read(q->image, answer_spell(out, "image", option), e) : NULL;
+    const struct app_run_order wanted = {.location = &location, .image = image};
+    if ((q->image && !image) || app_run_check_stages(p, &wanted, e) < 0)
+        return -1;
     if (!q->dry_run)
-        return start(app, q, p, &location, out, e);
+        return start(app, q, p, &location, image, out, e);
     const struct app_run_where where = app_run_location_where(&location);
     const struct app_run_started planned = {.event = "planned",
                                             .run = FIELD_NONE,

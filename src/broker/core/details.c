@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const job_submitter_names[JOB_SUBMITTER_NAMES] = {
+    "PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
+};
+
 /* The texts: what each is called in JSON, and its value where there is none. */
 static const struct {
     const char *key;
@@ -17,6 +21,7 @@ static const struct {
     {"commit", offsetof(struct job_details, git_commit), ""},
     {"restores", offsetof(struct job_details, restores), ""},
     {"gang", offsetof(struct job_details, gang), ""},
+    {"image", offsetof(struct job_details, image), ""},
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)
 
@@ -33,13 +38,14 @@ static int add_texts(json_t *root, const struct job_details *d, struct err *e)
     return 0;
 }
 
-static int add_envs(json_t *root, const struct job_details *d, struct err *e)
+static int add_envs(
+    json_t *root, const char *key, const struct spec_pair *list, size_t n, struct err *e)
 {
     json_t *envs = json_object();
 
-    json_object_set_new(root, "env", envs);
-    for (size_t i = 0; i < d->n_envs; i++) {
-        const struct spec_pair *env = &d->envs[i];
+    json_object_set_new(root, key, envs);
+    for (size_t i = 0; i < n; i++) {
+        const struct spec_pair *env = &list[i];
         if (json_object_set_new(envs, env->key, json_string(env->value ? env->value : "")) < 0)
             return err_set(e, ERR_USAGE,
                            "the environment variable %.64s is not UTF-8 text; pass it in a file",
@@ -64,10 +70,18 @@ char *job_details_text(const struct job_details *d, struct err *e)
 {
     AUTO_JSON json_t *root = json_object();
 
-    if (add_texts(root, d, e) < 0 || (d->n_envs && add_envs(root, d, e) < 0) ||
+    if (add_texts(root, d, e) < 0 ||
+        (d->n_envs && add_envs(root, "env", d->envs, d->n_envs, e) < 0) ||
+        (d->n_submitter && add_envs(root, "submitter_env", d->submitter, d->n_submitter, e) < 0) ||
+        (d->n_mounts && add_envs(root, "mounts", d->mounts, d->n_mounts, e) < 0) ||
         (d->n_secrets && add_names(root, "secrets", d->secrets, d->n_secrets, e) < 0) ||
-        (d->n_outputs && add_names(root, "outputs", d->outputs, d->n_outputs, e) < 0))
+        (d->n_outputs && add_names(root, "outputs", d->outputs, d->n_outputs, e) < 0) ||
+        (d->n_inputs && add_names(root, "inputs", d->inputs, d->n_inputs, e) < 0))
         return NULL;
+    if (d->learn)
+        json_object_set_new(root, "learn", json_true());
+    if (d->json_metrics)
+        json_object_set_new(root, "json_metrics", json_true());
     if (d->git_dirty)
         json_object_set_new(root, "dirty", json_true());
     if (d->checkpoint_s > 0)
@@ -95,27 +109,32 @@ char *job_details_text(const struct job_details *d, struct err *e)
 
 /* ---- from text ---- */
 
-static int read_envs(struct job_details *d, struct err *e)
+static int read_envs(const struct job_details *d,
+                     const char *name,
+                     struct spec_pair **out,
+                     size_t *n_out,
+                     struct err *e)
 {
-    json_t *envs = json_object_get(d->root, "env"), *value;
+    json_t *envs = json_object_get(d->root, name), *value;
     const char *key;
 
     if (!envs)
         return 0;
     if (!json_is_object(envs))
-        return err_set(e, ERR_IO, "details of a job: \"env\" is not an object");
-    d->envs = mem_zero(json_object_size(envs) + 1, sizeof *d->envs);
+        return err_set(e, ERR_IO, "details of a job: \"%s\" is not an object", name);
+    struct spec_pair *list = *out = mem_zero(json_object_size(envs) + 1, sizeof *list);
     json_object_foreach(envs, key, value)
     {
         if (!json_is_string(value))
-            return err_set(e, ERR_IO, "details of a job: \"env\": %.64s is not a string", key);
-        d->envs[d->n_envs++] = (struct spec_pair){.key = key, .value = json_string_value(value)};
+            return err_set(e, ERR_IO, "details of a job: \"%s\": %.64s is not a string", name, key);
+        list[(*n_out)++] = (struct spec_pair){.key = key, .value = json_string_value(value)};
     }
     return 0;
 }
 
-/* The names of a list go to `to`; returns their number, -1 with e. */
-static int read_names(const struct job_details *d, const char *key, const char **to, struct err *e)
+/* The texts of a list go to `to`, plain: only names; returns their number, -1 with e. */
+static int read_names(
+    const struct job_details *d, const char *key, bool plain, const char **to, struct err *e)
 {
     const json_t *names = json_object_get(d->root, key);
     size_t n = json_array_size(names);
@@ -124,7 +143,7 @@ static int read_names(const struct job_details *d, const char *key, const char *
         return err_set(e, ERR_IO, "details of a job: \"%s\" is not a list", key);
     for (size_t i = 0; i < n; i++) {
         to[i] = json_string_value(json_array_get(names, i));
-        if (!to[i] || !*to[i] || strchr(to[i], '/') || to[i][0] == '.')
+        if (!to[i] || !*to[i] || (plain && (strchr(to[i], '/') || to[i][0] == '.')))
             return err_set(e, ERR_IO, "details of a job: \"%s\": a name is not a plain one", key);
     }
     return (int)n;
@@ -133,13 +152,17 @@ static int read_names(const struct job_details *d, const char *key, const char *
 static int read_lists(struct job_details *d, struct err *e)
 {
     size_t n = json_array_size(json_object_get(d->root, "secrets")) +
-               json_array_size(json_object_get(d->root, "outputs"));
+               json_array_size(json_object_get(d->root, "outputs")) +
+               json_array_size(json_object_get(d->root, "inputs"));
 
     d->names = mem_zero(n + 1, sizeof *d->names);
-    int secrets = read_names(d, "secrets", d->names, e);
-    int outputs = secrets < 0 ? -1 : read_names(d, "outputs", d->names + secrets, e);
-    if (outputs < 0)
+    int secrets = read_names(d, "secrets", true, d->names, e);
+    int outputs = secrets < 0 ? -1 : read_names(d, "outputs", true, d->names + secrets, e);
+    int inputs = outputs < 0 ? -1 : read_names(d, "inputs", false, d->names + secrets + outputs, e);
+    if (inputs < 0)
         return -1;
+    d->inputs = d->names + secrets + outputs;
+    d->n_inputs = (size_t)inputs;
     d->secrets = d->names;
     d->n_secrets = (size_t)secrets;
     d->outputs = d->names + secrets;
@@ -157,7 +180,9 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
         job_details_clear(out);
         return err_set(e, ERR_IO, "details of a job: not a JSON object");
     }
-    if (read_envs(out, e) < 0 || read_lists(out, e) < 0) {
+    if (read_envs(out, "env", &out->envs, &out->n_envs, e) < 0 ||
+        read_envs(out, "submitter_env", &out->submitter, &out->n_submitter, e) < 0 ||
+        read_envs(out, "mounts", &out->mounts, &out->n_mounts, e) < 0 || read_lists(out, e) < 0) {
         job_details_clear(out);
         return -1;
     }
@@ -165,12 +190,14 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
         const char *found = json_string_value(json_object_get(out->root, texts[i].key));
         *(const char **)(void *)((char *)out + texts[i].at) = found ? found : texts[i].missing;
     }
+    out->json_metrics = json_is_true(json_object_get(out->root, "json_metrics"));
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->continues = json_integer_value(json_object_get(out->root, "continues"));
     out->rank = (unsigned)json_integer_value(json_object_get(out->root, "rank"));
     out->nodes = (unsigned)json_integer_value(json_object_get(out->root, "nodes"));
     out->servers = (unsigned)json_integer_value(json_object_get(out->root, "servers"));
+    out->learn = json_is_true(json_object_get(out->root, "learn"));
     out->elastic = json_is_true(json_object_get(out->root, "elastic"));
     out->checkpoint_s = json_number_value(json_object_get(out->root, "checkpoint_s"));
     return 0;
@@ -180,6 +207,8 @@ void job_details_clear(struct job_details *d)
 {
     json_decref(d->root);
     free(d->envs);
+    free(d->submitter);
+    free(d->mounts);
     free(d->names);
     *d = (struct job_details){0};
 }

@@ -13,9 +13,17 @@
 
 struct job_details {
     json_t *root;           /* of parsed ones: owns the strings below; NULL = they are borrowed */
-    const char **names;     /* of parsed ones: the lists secrets and outputs */
+    const char **names;     /* of parsed ones: the lists secrets, outputs, inputs */
     struct spec_pair *envs; /* "K", "V"; of a key that comes twice the last counts */
     size_t n_envs;
+    /* Those of job_submitter_names that the submitter's shell had, for a job on this machine: the
+     * job gets these and no others of the names. 0 = not known: it gets the broker's. */
+    struct spec_pair *submitter;
+    size_t n_submitter;
+    const char *image; /* of the container that it runs in; "" = none */
+    /* Where files of its input are for the command: a path, and a path below $TRADEWIND_INPUT. */
+    struct spec_pair *mounts;
+    size_t n_mounts;
     const char *const *secrets; /* names; values have a file of their own (secrets.h) */
     size_t n_secrets;
     const char *on;         /* "local", or a host group of the configuration; never NULL */
@@ -23,8 +31,13 @@ struct job_details {
     const char *git_commit; /* "" = none */
     bool git_dirty;
     double checkpoint_s;        /* 0 = none */
+    bool json_metrics;          /* printed lines of JSON are metrics */
     const char *const *outputs; /* directories of $TRADEWIND_OUTPUT that the job finds made */
     size_t n_outputs;
+    /* Of a stage: what its input was made of, "@S:3 DIGEST" each, to say later what changed. */
+    const char *const *inputs;
+    size_t n_inputs;
+    bool learn;                /* the agent watches which files of the code are used */
     double price_usd_per_hour; /* of the machine it was planned for; 0 = priced by its size */
     int64_t continues;         /* the job whose saved checkpoint it begins with; 0 = none */
     /* Of several that start together, or not at all: "RUN.STAGE.ATTEMPT"; "" = none. */
@@ -34,6 +47,10 @@ struct job_details {
     bool elastic;     /* the others continue when a worker ends badly */
     const char *restores; /* the set version it makes again, "@S:3"; "" = none */
 };
+
+/* Variables that decide which programs and libraries a command finds. */
+#define JOB_SUBMITTER_NAMES 6
+extern const char *const job_submitter_names[JOB_SUBMITTER_NAMES];
 
 /* As JSON text; the caller frees it. Texts that are NULL count as "" (on: as "local"). ERR_USAGE
  * when a text is no UTF-8, which JSON cannot hold, or all is longer than JOB_DETAILS_MAX. */

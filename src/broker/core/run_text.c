@@ -52,12 +52,12 @@ static json_t *swaps_json(const struct run_stage_plan *p)
     return array;
 }
 
-static json_t *envs_json(const struct run_stage_plan *p)
+static json_t *envs_json(const struct run_pair *envs, size_t n)
 {
     json_t *object = json_object();
 
-    for (size_t i = 0; i < p->n_envs; i++)
-        json_object_set_new(object, p->envs[i].key, json_text(p->envs[i].value));
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(object, envs[i].key, json_text(envs[i].value));
     return object;
 }
 
@@ -75,17 +75,29 @@ char *run_plan_text(const struct run_stage_plan *p)
     json_object_set_new(o, "command", texts(p->command, p->n_command));
     json_object_set_new(o, "inputs", inputs_json(p));
     set_text(o, "code", p->code);
+    if (p->all_code)
+        json_object_set_new(o, "all_code", json_true());
+    if (p->n_picks)
+        json_object_set_new(o, "picks", texts(p->picks, p->n_picks));
     set_text(o, "output", p->output);
     json_object_set_new(o, "outputs", texts(p->outputs, p->n_outputs));
+    if (p->image)
+        set_text(o, "image", p->image);
+    if (p->n_mounts)
+        json_object_set_new(o, "mounts", envs_json(p->mounts, p->n_mounts));
     if (p->commit && p->commit[0])
         set_text(o, "commit", p->commit);
     json_object_set_new(o, "dirty", json_boolean(p->dirty));
-    json_object_set_new(o, "envs", envs_json(p));
+    json_object_set_new(o, "envs", envs_json(p->envs, p->n_envs));
+    if (p->n_submitter)
+        json_object_set_new(o, "submitter_env", envs_json(p->submitter, p->n_submitter));
     json_object_set_new(o, "secrets", texts(p->secrets, p->n_secrets));
     json_object_set_new(o, "cpus", json_number(p->cpus));
     json_object_set_new(o, "memory_mb", json_integer((json_int_t)p->memory_mb));
     json_object_set_new(o, "time_limit_s", json_number(p->time_limit_s));
     json_object_set_new(o, "checkpoint_s", json_number(p->checkpoint_s));
+    if (p->json_metrics)
+        json_object_set_new(o, "json_metrics", json_true());
     json_object_set_new(o, "gpus_per_node", json_number(p->gpus_per_node));
     json_object_set_new(o, "continues", json_integer(p->continues));
     if (p->repeats) {
@@ -214,21 +226,21 @@ static void read_swaps(struct reading *r, struct run_stage_plan *p)
     p->swaps = swaps;
 }
 
-static void read_envs(struct reading *r, struct run_stage_plan *p)
+static const struct run_pair *read_envs(struct reading *r, const char *name, size_t *n_out)
 {
-    json_t *object = json_object_get(r->object, "envs");
-    struct run_pair *envs = room_for(r, object, sizeof *envs, &p->n_envs);
+    json_t *object = json_object_get(r->object, name);
+    struct run_pair *envs = room_for(r, object, sizeof *envs, n_out);
     const char *key;
     json_t *value;
     size_t i = 0;
 
     json_object_foreach(object, key, value)
     {
-        if (i < p->n_envs)
+        if (i < *n_out)
             envs[i++] =
                 (struct run_pair){.key = keep(r, key), .value = keep(r, json_string_value(value))};
     }
-    p->envs = envs;
+    return envs;
 }
 
 int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan *out, struct err *e)
@@ -240,7 +252,9 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
         *out = (struct run_stage_plan){
             .name = text_of(&r, "name"),
             .code = text_of(&r, "code"),
+            .all_code = json_is_true(json_object_get(object, "all_code")),
             .output = text_of(&r, "output"),
+            .image = text_of(&r, "image"),
             .commit = text_of(&r, "commit"),
             .dirty = json_is_true(json_object_get(object, "dirty")),
             .repeats = whole_of(&r, "repeats"),
@@ -255,6 +269,7 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .memory_mb = (uint64_t)whole_of(&r, "memory_mb"),
             .time_limit_s = number_of(&r, "time_limit_s"),
             .checkpoint_s = number_of(&r, "checkpoint_s"),
+            .json_metrics = json_is_true(json_object_get(object, "json_metrics")),
             .gpus_per_node = number_of(&r, "gpus_per_node"),
             .continues = whole_of(&r, "continues"),
             .spot = json_is_true(json_object_get(object, "spot")),
@@ -269,12 +284,15 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .planned_microusd = whole_of(&r, "planned_microusd"),
         };
         out->command = texts_of(&r, "command", &out->n_command);
+        out->picks = texts_of(&r, "picks", &out->n_picks);
         out->outputs = texts_of(&r, "outputs", &out->n_outputs);
         out->secrets = texts_of(&r, "secrets", &out->n_secrets);
         read_needs(&r, out);
         read_inputs(&r, out);
         read_swaps(&r, out);
-        read_envs(&r, out);
+        out->envs = read_envs(&r, "envs", &out->n_envs);
+        out->mounts = read_envs(&r, "mounts", &out->n_mounts);
+        out->submitter = read_envs(&r, "submitter_env", &out->n_submitter);
     }
     return r.bad ? err_set(e, ERR_IO, "the record of a stage is damaged") : 0;
 }

@@ -36,7 +36,15 @@ static const char *const attempts[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {2, attempts}, {0}};
+/* sweep: whose trial the run is; params: the trial's parameters as JSON. */
+static const char *const trials[] = {
+    "ALTER TABLE run ADD COLUMN sweep TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE run ADD COLUMN params TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX run_sweep ON run (sweep) WHERE sweep <> ''",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {{1, tables}, {2, attempts}, {3, trials}, {0}};
 
 struct runs {
     struct db *db;
@@ -109,11 +117,12 @@ static int insert_run(struct runs *r, const struct run *run, struct err *e)
     return db_run(
         r->db, e,
         "INSERT INTO run (id, name, file, creator, place, state, reason, created, ended, stop,"
-        " no_cache, planned_s, planned_microusd, max_microusd)"
-        " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10, $11)",
+        " no_cache, planned_s, planned_microusd, max_microusd, sweep, params)"
+        " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10, $11, $12, $13)",
         DB_INT(run->id), DB_TEXT(run->name), DB_TEXT(run->file), DB_TEXT(run->user),
         DB_TEXT(run->on), DB_INT(run->state), DB_INT(run->created_ms), DB_INT(run->no_cache),
-        DB_REAL(run->planned_s), DB_INT(run->planned_microusd), DB_INT(run->max_microusd));
+        DB_REAL(run->planned_s), DB_INT(run->planned_microusd), DB_INT(run->max_microusd),
+        DB_TEXT(run->sweep ? run->sweep : ""), DB_TEXT(run->params ? run->params : ""));
 }
 
 static int insert_stage(struct runs *r, const struct run *run, size_t i, struct err *e)
@@ -233,7 +242,7 @@ int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *
 
 #define RUN_COLUMNS                                                                                \
     "id, name, file, creator, place, state, reason, created, ended, stop, no_cache, planned_s,"    \
-    " planned_microusd, max_microusd, stop_reason"
+    " planned_microusd, max_microusd, stop_reason, sweep, params"
 
 /* Texts are borrowed from the query. */
 static void read_run(struct db_query *q, struct run *out)
@@ -254,6 +263,8 @@ static void read_run(struct db_query *q, struct run *out)
         .planned_microusd = db_int(q, 12),
         .max_microusd = db_int(q, 13),
         .stop_reason = db_text(q, 14),
+        .sweep = db_text(q, 15),
+        .params = db_text(q, 16),
     };
 }
 
@@ -270,7 +281,10 @@ static int keep_run(struct arena *arena, struct run *r, struct err *e)
     r->on = arena_dup(arena, r->on);
     r->reason = arena_dup(arena, r->reason);
     r->stop_reason = arena_dup(arena, r->stop_reason);
-    return r->name && r->file && r->user && r->on && r->reason && r->stop_reason
+    r->sweep = arena_dup(arena, r->sweep);
+    r->params = arena_dup(arena, r->params);
+    return r->name && r->file && r->user && r->on && r->reason && r->stop_reason && r->sweep &&
+                   r->params
                ? 0
                : too_large(r->id, e);
 }
@@ -339,6 +353,26 @@ int runs_list(struct runs *r,
                  " ORDER BY id DESC LIMIT $2",
                  DB_INT(going_only ? RUN_GOING : RUN_STOPPED),
                  DB_INT(limit && limit < INT64_MAX ? (int64_t)limit : INT64_MAX));
+    int found;
+
+    while ((found = db_step(q, e)) > 0) {
+        struct run run;
+        read_run(q, &run);
+        if (visit(context, &run, e) < 0)
+            return -1;
+    }
+    return found;
+}
+
+int runs_of_sweep(struct runs *r,
+                  const char *sweep,
+                  int (*visit)(void *context, const struct run *run, struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    AUTO_RESET struct db_query *q = db_query(
+        r->db, e, "SELECT " RUN_COLUMNS " FROM run WHERE sweep = $1 AND sweep <> '' ORDER BY id",
+        DB_TEXT(sweep));
     int found;
 
     while ((found = db_step(q, e)) > 0) {

@@ -19,7 +19,7 @@ enum run_stage_state {
     STAGE_WAITING = 1,
     STAGE_GOING,
     STAGE_FINISHED,
-    STAGE_REUSED, /* an earlier job had the same code, command and input */
+    STAGE_REUSED, /* an earlier job used the same code, and had the same command and input */
     STAGE_FAILED,
     STAGE_SKIPPED, /* what it needs did not finish */
     STAGE_STOPPED,
@@ -62,18 +62,27 @@ struct run_stage_plan {
     const struct run_input *inputs;
     size_t n_inputs;
     const char *code;           /* "@code-x:1"; NULL = none */
+    bool all_code;              /* all of the code decides whether it is run again */
+    const char *const *picks;   /* these files of the code alone do (codefiles_picks); without */
+    size_t n_picks;             /* either, those that an earlier job was seen to use */
     const char *output;         /* the set its outputs go to; NULL = it has none */
     const char *const *outputs; /* their names: directories it finds made */
     size_t n_outputs;
+    const char *image;             /* of the container that it runs in; NULL = none */
+    const struct run_pair *mounts; /* as in struct job_details */
+    size_t n_mounts;
     const char *commit; /* of the code's repository, "" = none */
     bool dirty;         /* it was changed since */
     const struct run_pair *envs;
     size_t n_envs;
+    const struct run_pair *submitter; /* as in struct job_details */
+    size_t n_submitter;
     const char *const *secrets; /* names of variables; their values stand in broker/secrets.h */
     size_t n_secrets;
     double cpus; /* what it gets here; what was planned is told below */
     uint64_t memory_mb;
     double time_limit_s, checkpoint_s;
+    bool json_metrics;    /* printed lines of JSON are metrics */
     double gpus_per_node; /* where it runs */
     int64_t continues;    /* the job of an earlier run whose checkpoint it begins with; 0 = none */
     /* A stage that repeats a job has no inputs as above, but the job's own. */
@@ -132,6 +141,9 @@ struct run {
     double planned_s;
     int64_t planned_microusd;
     int64_t max_microusd; /* what it may cost; 0 = as much as it takes */
+    /* Of a trial of a sweep: its name, and the parameters as JSON, {"LR": "0.1"}. runs_add takes
+     * NULL as "" = of no sweep. */
+    const char *sweep, *params;
     struct run_stage *stages;
     size_t n_stages;
     /* For runs_add alone: runs that are read have none. */
@@ -163,6 +175,12 @@ int runs_list(struct runs *r,
               int (*visit)(void *context, const struct run *run, struct err *e),
               void *context,
               struct err *e);
+/* The runs of a sweep, the oldest first; otherwise as runs_list. */
+int runs_of_sweep(struct runs *r,
+                  const char *sweep,
+                  int (*visit)(void *context, const struct run *run, struct err *e),
+                  void *context,
+                  struct err *e);
 /* The newest run of that pipeline; 0 = none. */
 int runs_latest(struct runs *r, const char *name, int64_t *id_out, struct err *e);
 

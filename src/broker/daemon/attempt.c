@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "broker/core/home.h"
 #include "broker/daemon/host.h"
+#include "broker/pipeline/stagecache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,8 @@ void attempt_ask_stop(struct attempt *j, const struct lake_job *job)
 #define TOLD_MAX 65536
 /* Metrics of one round that are refused one by one. */
 #define REFUSED_MAX 32
+/* How often the metadata of a job follows its metrics; it has the last values at the end. */
+#define TELL_EVERY_MS 1000
 
 void attempt_note_warning(const struct attempt *j, const char *text)
 {
@@ -67,17 +70,10 @@ static void hear_tag(void *context, const char *set, const char *pair)
 {
     struct attempt *j = context;
 
-    if (set && (!j->job.asked.output || strcmp(set, j->job.asked.output) != 0)) {
-        AUTO_MEM char *text =
-            mem_printf("tag %.200s is for set %.100s, which is not the output of this job: it is "
-                       "put on the job's own",
-                       pair, set);
-        attempt_note_warning(j, text);
-    }
     if (j->n_tags == TOLD_MAX)
         return;
     j->tags = mem_room(j->tags, j->n_tags, &j->cap_tags, sizeof *j->tags);
-    j->tags[j->n_tags++] = mem_dup(pair);
+    j->tags[j->n_tags++] = (struct told_tag){set ? mem_dup(set) : NULL, mem_dup(pair)};
 }
 
 static void hear_metric(void *context, const char *name, double step, double value)
@@ -128,8 +124,11 @@ struct attempt *attempt_new(
         *e = j->agent_error;
         return NULL;
     }
-    j->scan = logscan_new(&(struct logscan_visitor){
-        .context = j, .tag = hear_tag, .metric = hear_metric, .malformed = hear_malformed});
+    j->scan = logscan_new(&(struct logscan_visitor){.context = j,
+                                                    .tag = hear_tag,
+                                                    .metric = hear_metric,
+                                                    .malformed = hear_malformed,
+                                                    .json = j->details.json_metrics});
     return TAKE(j);
 }
 
@@ -158,8 +157,10 @@ static void free_remote(struct remote *r)
 
 static void forget_told(struct attempt *j)
 {
-    for (size_t i = 0; i < j->n_tags; i++)
-        free(j->tags[i]);
+    for (size_t i = 0; i < j->n_tags; i++) {
+        free(j->tags[i].set);
+        free(j->tags[i].pair);
+    }
     for (size_t i = 0; i < j->n_metrics; i++)
         free(j->metric_names[i]);
     j->n_tags = j->n_metrics = 0;
@@ -170,6 +171,9 @@ void attempt_free(struct attempt *j)
     if (!j)
         return;
     forget_told(j);
+    for (size_t i = 0; i < j->n_used; i++)
+        free(j->used[i]);
+    free(j->used);
     free(j->tags);
     free(j->metrics);
     free(j->metric_names);
@@ -248,6 +252,18 @@ int attempt_follow(struct attempt *j, bool start, struct err *e)
     return start && (e->kind == ERR_NOTFOUND || e->kind == ERR_USAGE) ? -1 : follow_later(j, e);
 }
 
+/* An agent tells no more of them. */
+#define USED_MAX 20000
+
+static void hear_used(struct attempt *j, const char *path)
+{
+    j->used_lines++;
+    if (j->n_used == USED_MAX)
+        return;
+    j->used = mem_room(j->used, j->n_used, &j->cap_used, sizeof *j->used);
+    j->used[j->n_used++] = mem_dup(path);
+}
+
 static int hear_line(struct attempt *j, struct err *e)
 {
     struct state_line line;
@@ -258,6 +274,11 @@ static int hear_line(struct attempt *j, struct err *e)
     if (line.kind == STATE_STARTED) {
         j->started = true;
         j->beginning = line;
+    } else if (line.kind == STATE_USED) {
+        hear_used(j, line.text);
+    } else if (line.kind == STATE_LEARNED) {
+        j->learned = true;
+        j->lesson = line;
     } else if (line.kind == STATE_ENDED) {
         j->ended = true;
         j->end = line;
@@ -416,9 +437,27 @@ void attempt_outcome(const struct attempt *j,
 
 typedef int store_fn(struct attempt *j, struct lake *l, size_t from, size_t n, struct err *e);
 
+/* What cannot be tagged never can; the tag is dropped with a warning. */
+static int store_set_tag(struct attempt *j, struct lake *l, const struct told_tag *t, struct err *e)
+{
+    if (lake_job_tag_set(l, j->job.id, t->set, t->pair, e) == 0)
+        return 0;
+    if (e->kind == ERR_NOTFOUND || e->kind == ERR_DENIED)
+        e->kind = ERR_USAGE;
+    return err_wrap(e, "tag %.200s of set %.100s", t->pair, t->set);
+}
+
 static int store_tags(struct attempt *j, struct lake *l, size_t from, size_t n, struct err *e)
 {
-    return lake_job_tag(l, j->job.id, (const char *const *)j->tags + from, n, e);
+    AUTO_MEM const char **pairs = mem_zero(n + 1, sizeof *pairs);
+    size_t n_pairs = 0;
+
+    for (size_t i = from; i < from + n; i++)
+        if (j->tags[i].set && store_set_tag(j, l, &j->tags[i], e) < 0)
+            return -1;
+        else if (!j->tags[i].set)
+            pairs[n_pairs++] = j->tags[i].pair;
+    return n_pairs ? lake_job_tag(l, j->job.id, pairs, n_pairs, e) : 0;
 }
 
 static int store_metrics(struct attempt *j, struct lake *l, size_t from, size_t n, struct err *e)
@@ -452,13 +491,75 @@ static int keep_some(struct attempt *j,
     return 0;
 }
 
-int attempt_keep_told(struct attempt *j, struct lake *l, struct err *e)
+/* Nothing is learned from one whose agent told no end. */
+static bool has_code_to_note(const struct attempt *j)
+{
+    return j->ended && j->details.learn && j->job.asked.code && !j->code_noted;
+}
+
+bool attempt_has_told(const struct attempt *j)
+{
+    return j->n_tags || j->n_metrics || has_code_to_note(j);
+}
+
+static const char *doubt_of(const struct attempt *j)
+{
+    if (!j->learned)
+        return "its agent did not tell what was used";
+    if (j->lesson.text[0])
+        return j->lesson.text;
+    return j->lesson.files == j->n_used && j->used_lines == j->n_used
+               ? ""
+               : "the list of used files is not complete";
+}
+
+/* What cannot be recorded for good counts as all of the code: the record is missing then. */
+static int note_code(struct attempt *j, struct lake *l, struct codefiles_cache *code, struct err *e)
+{
+    const struct stagecache_told told = {(const char *const *)j->used, j->n_used, doubt_of(j)};
+    AUTO_MEM char *doubt = NULL;
+    struct err why = {0};
+
+    if (stagecache_note(l, code, &j->job, &j->details, &told, &doubt, &why) < 0) {
+        if (why.kind == ERR_RETRY || why.kind == ERR_IO) {
+            *e = why;
+            return -1;
+        }
+        doubt = mem_dup(why.text);
+    }
+    j->code_noted = true;
+    if (doubt && j->end.cause == STATE_EXIT && j->end.code == 0) {
+        AUTO_MEM char *text =
+            mem_printf("all of the code counts when this stage is run again: %.400s", doubt);
+        attempt_note_warning(j, text);
+    }
+    return 0;
+}
+
+int attempt_keep_told(struct attempt *j,
+                      struct lake *l,
+                      struct codefiles_cache *code,
+                      struct err *e)
 {
     size_t tags_left = SIZE_MAX, metrics_left = REFUSED_MAX + 1;
 
     if (keep_some(j, l, store_tags, 0, j->n_tags, &tags_left, e) < 0 ||
         keep_some(j, l, store_metrics, 0, j->n_metrics, &metrics_left, e) < 0)
         return -1;
+    j->is_untold = j->is_untold || j->n_metrics;
     forget_told(j);
+    return has_code_to_note(j) ? note_code(j, l, code, e) : 0;
+}
+
+int attempt_tell_metrics(struct attempt *j, struct lake *l, struct err *e)
+{
+    int64_t now_ms = time_monotonic_ms();
+
+    if (!j->is_untold || now_ms < j->next_tell_ms)
+        return 0;
+    if (lake_job_tell_metrics(l, j->job.id, e) < 0)
+        return -1;
+    j->is_untold = false;
+    j->next_tell_ms = now_ms + TELL_EVERY_MS;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "broker/core/job_life.h"
 #include "broker/learn/logscan.h"
 #include "broker/machine/machines.h"
+#include "broker/pipeline/codefiles.h"
 #include "exec/exec.h"
 #include "exec/statefile.h"
 #include "lake/core/lake.h"
@@ -89,11 +90,23 @@ struct attempt {
     size_t line_len;
     struct logscan *scan;
     /* Found in the log, not in the lake yet. */
-    char **tags;
+    struct told_tag {
+        char *set; /* as named; NULL = none */
+        char *pair;
+    } * tags;
     size_t n_tags, cap_tags;
     struct lake_job_metric *metrics;
     char **metric_names; /* one for each, owned */
     size_t n_metrics, cap_metrics, cap_metric_names;
+    bool is_untold;       /* metrics are in the lake, and the job's metadata lags behind */
+    int64_t next_tell_ms; /* not before: metadata follows once per second */
+
+    /* Files of the code that the command used, as its agent tells them. */
+    char **used;
+    size_t n_used, cap_used;
+    uint64_t used_lines;      /* told, kept or not */
+    bool learned, code_noted; /* the agent told all; it is in the lake */
+    struct state_line lesson; /* STATE_LEARNED */
 
     bool started, ended;
     struct state_line beginning, end;
@@ -140,9 +153,23 @@ void attempt_outcome(const struct attempt *j,
                      char reason[static ATTEMPT_REASON],
                      struct lake_job_change *out);
 
+/* Whether attempt_keep_told has something to write. */
+bool attempt_has_told(const struct attempt *j);
 /* Writes tags and metrics found in the log to the lake; those that the lake refuses become lines of
- * the job's file `warnings`. ERR_RETRY, ERR_IO: all of them stay for the next call. */
-int attempt_keep_told(struct attempt *j, struct lake *l, struct err *e);
+ * the job's file `warnings`. At the end also what the job used of its code. ERR_RETRY, ERR_IO: all
+ * of them stay for the next call. */
+int attempt_keep_told(struct attempt *j,
+                      struct lake *l,
+                      struct codefiles_cache *code,
+                      struct err *e);
+/* Adds the scalars of TensorBoard's event files below the directory to the job's metrics; what
+ * cannot be read is a line of its warnings. */
+int attempt_read_events(const struct attempt *j,
+                        struct lake *l,
+                        const char *directory,
+                        struct err *e);
+/* Brings the job's metadata up to its metrics, at most once per second. */
+int attempt_tell_metrics(struct attempt *j, struct lake *l, struct err *e);
 
 /* Makes the job's directory: input and code out of the lake, the file for the agent. Replaces what
  * an interrupted call left. Not for a prepared attempt, whose agent may be starting. */
@@ -151,6 +178,8 @@ int attempt_prepare(struct attempt *j, struct lake *l, struct err *e);
 bool attempt_is_prepared(const struct attempt *j);
 /* The agent wrote its first line. */
 bool attempt_was_begun(const struct attempt *j);
+/* The job names no set and left its output empty, here: there is nothing to store. */
+bool attempt_wrote_nothing(const struct attempt *j);
 /* Removes the warnings of the log, which will be read from its beginning. */
 void attempt_forget_warnings(const struct attempt *j);
 /* The directory is on the host, whole: from now on the agent may be started there. */

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /* Parts that go when the job is over, or before it is prepared once more. */
-static const char *const passing[] = {"work", "input",       "output",
-                                      "code", ".output.new", ".checkpoint.new"};
+static const char *const passing[] = {"work",   "input",       "output",         "code",
+                                      "mounts", ".output.new", ".checkpoint.new"};
 static const char *const passing_files[] = {"job", "stop", "agent.reserve"};
 static const char *const reports[] = {"log", "state", "warnings"};
 #define CHECKPOINT "checkpoint"
@@ -173,19 +173,29 @@ static int write_jobfile(const struct attempt *j, struct err *e)
     const struct lake_job_request *asked = &j->job.asked;
     AUTO_MEM char *path = part(j, "job");
 
+    AUTO_MEM struct jobfile_mount *mounts = mem_zero(j->details.n_mounts + 1, sizeof *mounts);
+
     if (attempt_env_fill(j, &env, e) < 0)
         return -1;
+    for (size_t i = 0; i < j->details.n_mounts; i++)
+        mounts[i] = (struct jobfile_mount){j->details.mounts[i].value, j->details.mounts[i].key};
     struct jobfile file = {.id = j->job.id,
                            .command = asked->command,
                            .n_command = asked->n_command,
                            .env = (const char *const *)env.texts,
                            .n_env = env.n,
+                           .unset = job_submitter_names,
+                           .n_unset = j->details.n_submitter ? JOB_SUBMITTER_NAMES : 0,
                            .secrets = j->details.secrets,
                            .n_secrets = j->details.n_secrets,
+                           .image = j->details.image[0] ? j->details.image : NULL,
+                           .mounts = mounts,
+                           .n_mounts = j->details.n_mounts,
                            .cpus = asked->cpus,
                            .memory_mb = asked->memory_mb,
                            .time_limit_s = asked->time_limit_s,
-                           .grace_s = ATTEMPT_GRACE_S};
+                           .grace_s = ATTEMPT_GRACE_S,
+                           .learn = j->details.learn && asked->code};
     char *text = jobfile_text(&file, e);
     int result = text ? write_file(path, text, e) : -1;
     if (text)
@@ -221,6 +231,14 @@ bool attempt_was_begun(const struct attempt *j)
     struct stat st;
 
     return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+bool attempt_wrote_nothing(const struct attempt *j)
+{
+    AUTO_MEM char *output = part(j, "output");
+
+    /* Only an empty directory can be removed; the agent made it. */
+    return !j->remote && !j->job.asked.output && (rmdir(output) == 0 || errno == ENOENT);
 }
 
 static int note_prepared(const struct attempt *j, struct err *e)

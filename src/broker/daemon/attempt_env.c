@@ -151,12 +151,22 @@ static void set_gang_env(const struct attempt *j, char *ips, struct attempt_env 
              set_unless_own, &both);
 }
 
+/* Programs and libraries of an image are elsewhere than those of the machine; devices are the same.
+ */
+static bool is_device(const char *key)
+{
+    return !strcmp(key, "CUDA_VISIBLE_DEVICES");
+}
+
 static void fill(const struct attempt *j, struct attempt_env *v)
 {
     AUTO_CLEAR(buf) struct buf ips;
     char run[24];
 
     buf_init(&ips, JOBFILE_BYTES_MAX);
+    for (size_t i = 0; i < j->details.n_submitter; i++)
+        if (!j->details.image[0] || is_device(j->details.submitter[i].key))
+            set_env(v, j->details.submitter[i].key, j->details.submitter[i].value);
     for (size_t i = 0; i < j->details.n_envs; i++) {
         const struct spec_pair *env = &j->details.envs[i];
         if (env->value && !(j->nodes && !strcmp(env->key, NODE_IPS)))

@@ -334,7 +334,7 @@ static enum life_event resume_point(struct attempt *j)
     if (lacks_host && j->job.state >= LAKE_JOB_RUNNING)
         return attempt_because(j, EVENT_LOST, "there is no record of its host");
     if (j->job.state == LAKE_JOB_STORING)
-        return j->job.asked.output ? EVENT_FOUND_EXITED : EVENT_STORED;
+        return EVENT_FOUND_EXITED;
     return j->remote ? resume_there(j) : resume_here(j);
 }
 

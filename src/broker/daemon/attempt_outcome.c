@@ -163,7 +163,7 @@ enum life_event outcome_of_program(struct broker *b, struct attempt *j)
         return EVENT_NONE;
     attempt_outcome(j, reason, &outcome);
     if (outcome.to == LAKE_JOB_STORING)
-        return j->job.asked.output ? EVENT_EXIT_OUTPUT : EVENT_EXIT_EMPTY;
+        return attempt_wrote_nothing(j) ? EVENT_EXIT_EMPTY : EVENT_EXIT_OUTPUT;
     if (j->remote && j->ended && j->details.checkpoint_s > 0 && !j->remote->saved)
         return EVENT_UNSAVED;
     return outcome.to == LAKE_JOB_KILLED   ? EVENT_STOPPED

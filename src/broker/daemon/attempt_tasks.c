@@ -112,6 +112,9 @@ static void store(struct attempt *j, struct lake *l)
         return;
     if (!l)
         err_set(&j->task_error, ERR_RETRY, "the lake cannot be opened");
+    else if (access(directory, F_OK) == 0 &&
+             attempt_read_events(j, l, directory, &j->task_error) < 0)
+        return;
     else if (j->details.restores[0])
         lake_job_restore(l, &change, directory, j->details.restores, NULL, &j->task_error);
     else

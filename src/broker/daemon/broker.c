@@ -368,6 +368,7 @@ static void broker_clear(struct broker *b)
         free(b->steps[i].reason);
     free(b->attempts);
     free(b->steps);
+    codefiles_cache_clear(&b->code);
     queue_free(b->queue);
     runs_free(b->runs);
     lake_free(b->lake);

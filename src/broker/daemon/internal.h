@@ -73,6 +73,7 @@ struct broker {
     struct workers *far; /* for hosts: a host that hangs delays no local job; NULL = none yet */
     struct queue *queue;
     struct runs *runs;
+    struct codefiles_cache code;
     struct attempt **attempts;
     size_t n_attempts, cap_attempts;
     struct held *held;

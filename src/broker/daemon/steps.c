@@ -80,8 +80,9 @@ static bool starts(const struct step *s)
 static int keep_told(struct broker *b, struct err *e)
 {
     for (size_t i = 0; i < b->n_attempts; i++)
-        if ((b->attempts[i]->n_tags || b->attempts[i]->n_metrics) &&
-            attempt_keep_told(b->attempts[i], b->lake, e) < 0)
+        if ((attempt_has_told(b->attempts[i]) &&
+             attempt_keep_told(b->attempts[i], b->lake, &b->code, e) < 0) ||
+            attempt_tell_metrics(b->attempts[i], b->lake, e) < 0)
             return -1;
     return 0;
 }
@@ -140,7 +141,7 @@ double steps_wait_s(const struct broker *b)
         if (b->steps[i].awaited || !b->steps[i].attempt)
             return 0;
     for (size_t i = 0; i < b->n_attempts; i++)
-        if (b->attempts[i]->n_tags || b->attempts[i]->n_metrics)
+        if (attempt_has_told(b->attempts[i]))
             return 0;
     return b->n_steps ? fmax(b->first_step_s + GATHER_S - time_monotonic_s(), 0) : 0;
 }

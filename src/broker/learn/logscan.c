@@ -4,15 +4,18 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "broker/learn/logscan_json.h"
 #include "lake/core/path.h"
 #include "lake/meta/meta.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The end of the log that is kept for messages. */
 #define TAIL_BYTES ((size_t)16 << 10)
@@ -25,7 +28,9 @@ struct logscan {
     size_t len;
     bool too_long;   /* what follows up to the newline is dropped */
     bool not_a_mark; /* known from its beginning: the rest is dropped */
-    char *tail;      /* the last bytes of all: tail_len of them */
+    double n_json;   /* lines of JSON so far */
+    bool told_not_json;
+    char *tail; /* the last bytes of all: tail_len of them */
     size_t tail_len;
     bool tail_cut;   /* there was more before it */
     struct buf last; /* answer of logscan_last_lines */
@@ -49,12 +54,14 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Whether these first bytes of a line can still become a mark: blanks, then the bracket. */
-static bool may_be_mark(const char *line, size_t n)
+/* Whether these first bytes of a line can still become a mark: blanks, then the bracket or brace.
+ */
+static bool may_be_mark(const struct logscan *s, const char *line, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_blank(line[i]))
-            return line[i] == '[' && (i + 1 == n || line[i + 1] == 'T' || line[i + 1] == 'A');
+            return (s->visitor.json && line[i] == '{') ||
+                   (line[i] == '[' && (i + 1 == n || line[i + 1] == 'T' || line[i + 1] == 'A'));
     return true;
 }
 
@@ -167,12 +174,24 @@ static void take_tag(struct logscan *s, const char *line, char *text, bool numbe
         s->visitor.tag(s->visitor.context, set, text);
 }
 
+/* As C, Python and numpy print what is none. */
+static bool is_not_finite(const char *text)
+{
+    static const char *const words[] = {"nan", "inf", "infinity"};
+
+    text += *text == '-' || *text == '+';
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
 static void take_metric(struct logscan *s, const char *line, char *name)
 {
     char *step_text = cut_word(name), *value_text = cut_word(step_text);
     char *more = cut_word(value_text);
     size_t len = strlen(name), at_line;
-    double step, value;
+    double step, value = (double)NAN;
 
     if (!*value_text || *more)
         tell_malformed(s, line, "want NAME STEP VALUE");
@@ -180,10 +199,21 @@ static void take_metric(struct logscan *s, const char *line, char *name)
         tell_malformed(s, line, "a name is clean UTF-8 of at most %d bytes", LAKE_KEY_MAX);
     else if (!number_parse(step_text, &step))
         tell_malformed(s, line, "the step \"%.40s\" is not a number", step_text);
-    else if (!number_parse(value_text, &value))
+    else if (!is_not_finite(value_text) && !number_parse(value_text, &value))
         tell_malformed(s, line, "the value \"%.40s\" is not a number", value_text);
     else
         s->visitor.metric(s->visitor.context, name, step, value);
+}
+
+/* Text that begins as JSON may be anything: it is said once. */
+static void take_json(struct logscan *s, const char *whole, char *line, size_t len)
+{
+    if (logscan_json(line, len, s->n_json + 1, s->visitor.metric, s->visitor.context)) {
+        s->n_json++;
+    } else if (!s->told_not_json) {
+        s->told_not_json = true;
+        tell_malformed(s, whole, "not a JSON object; further such lines are not told");
+    }
 }
 
 static const struct mark_name *find_mark(const char *text)
@@ -203,6 +233,10 @@ static void take_mark(struct logscan *s, char *line, size_t len)
     const struct mark_name *mark = find_mark(text);
     AUTO_MEM char *whole = mem_dup(text);
 
+    if (*text == '{') {
+        take_json(s, whole, text, (size_t)(line + len - text));
+        return;
+    }
     if (!mark) {
         /* A misspelt mark would otherwise lose a tag or a metric. */
         if (strncmp(text, "[TRADEWIND_", strlen("[TRADEWIND_")) == 0)
@@ -246,7 +280,7 @@ static void add_piece(struct logscan *s, const char *bytes, size_t n)
     }
     memcpy(s->line + s->len, bytes, n);
     s->len += n;
-    s->not_a_mark = !may_be_mark(s->line, s->len);
+    s->not_a_mark = !may_be_mark(s, s->line, s->len);
 }
 
 static void keep_tail(struct logscan *s, const char *bytes, size_t n)
@@ -295,7 +329,7 @@ void logscan_take(struct logscan *s, const char *bytes, size_t n)
     while (bytes < end) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         size_t piece = (size_t)((newline ? newline : end) - bytes);
-        if (s->len || may_be_mark(bytes, piece))
+        if (s->len || may_be_mark(s, bytes, piece))
             add_piece(s, bytes, piece);
         else
             s->not_a_mark = true;

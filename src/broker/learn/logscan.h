@@ -1,7 +1,8 @@
 /* logscan: finds tags and metrics in what a job prints. Pure.
  *   [TRADEWIND_TAG] key:value            [TRADEWIND_TAG] SET key:value
  *   [TRADEWIND_TAG_NUM] key:1.5          [ACAI_TAG] SET KEY:VALUE
- *   [TRADEWIND_METRIC] name step value
+ *   [TRADEWIND_METRIC] name step value   (nan and inf are NAN)
+ *   {"name": value, "step": step}         where JSON is asked for (logscan_json.h)
  * The mark begins a line, blanks before it aside. The first colon ends the key; blanks around the
  * value are dropped, within it they stay. */
 #ifndef BROKER_LEARN_LOGSCAN_H
@@ -9,6 +10,7 @@
 
 #include "base/auto.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define LOGSCAN_LINE_MAX 8192
@@ -22,6 +24,7 @@ struct logscan_visitor {
     /* A line with a mark that cannot be read, or with one that is none ("[TRADEWIND_TAGS]"): the
      * line and what is wrong with it, printable, in one line of less than 600 bytes. */
     void (*malformed)(void *context, const char *text);
+    bool json; /* lines that are JSON objects are metrics, too */
 };
 
 struct logscan;

@@ -259,6 +259,7 @@ static int advance_one(struct runs *runs,
         return -1;
     }
     int result = step_all(&a, e);
+    codefiles_cache_clear(&a.code);
     *jobs_out = *jobs_out || a.new_jobs;
     return result;
 }

@@ -1,10 +1,8 @@
-/* Makes the input set of a stage from references and the outputs of earlier stages, and finds the
- * finished job whose output a stage can reuse, by a digest of everything that decides the output.
- * advance.c and advance_job.c call it. */
+/* Makes the input set of a stage from references and the outputs of earlier stages, and tells what
+ * is in it. advance_job.c and stagecache.c call it. */
 #include "base/mem.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/internal.h"
-#include "lake/meta/meta.h"
 #include "lake/set/set.h"
 
 #include <inttypes.h>
@@ -135,14 +133,7 @@ int advance_repeat_input(struct advance *a, size_t i, char **input_out, struct e
     return swap_input(a, &base, swaps, p->n_swaps, input_out, e);
 }
 
-/* ---- reuse of earlier results ---- */
-
-static void hash_words(struct sha256 *h, const char *what, const char *const *words, size_t n)
-{
-    sha256_add(h, what, strlen(what) + 1);
-    for (size_t i = 0; i < n; i++)
-        sha256_add(h, words[i], strlen(words[i]) + 1);
-}
+/* ---- what the input is ---- */
 
 static int hash_entry(void *context, const struct lake_entry *entry, struct err *e)
 {
@@ -155,7 +146,7 @@ static int hash_entry(void *context, const struct lake_entry *entry, struct err 
     return 0;
 }
 
-static int hash_input(struct advance *a, const struct refs *refs, struct sha256 *h, struct err *e)
+int advance_hash_input(struct advance *a, const struct refs *refs, struct sha256 *h, struct err *e)
 {
     for (size_t i = 0; i < refs->n; i++) {
         AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
@@ -166,39 +157,21 @@ static int hash_input(struct advance *a, const struct refs *refs, struct sha256 
     return 0;
 }
 
-int advance_cache_key(struct advance *a,
-                      size_t i,
-                      const struct refs *refs,
-                      char out[static SHA256_HEX],
-                      struct err *e)
+int advance_input_texts(struct advance *a, const struct refs *refs, struct refs *out, struct err *e)
 {
-    const struct run_stage_plan *p = &a->run->stages[i].plan;
     AUTO(sha256) struct sha256 *h = sha256_new();
 
-    hash_words(h, "command", p->command, p->n_command);
-    hash_words(h, "outputs", p->outputs, p->n_outputs);
-    hash_words(h, "code", &p->code, p->code ? 1 : 0);
-    hash_words(h, "output", &p->output, p->output ? 1 : 0);
-    hash_words(h, "secrets", p->secrets, p->n_secrets);
-    sha256_add(h, &p->nodes, sizeof p->nodes);
-    if (p->servers)
-        sha256_add(h, &p->servers, sizeof p->servers);
-    for (size_t k = 0; k < p->n_envs; k++) {
-        const char *const pair[] = {p->envs[k].key, p->envs[k].value};
-        hash_words(h, "env", pair, 2);
+    for (size_t i = 0; i < refs->n; i++) {
+        const struct refs one = {.texts = refs->texts + i, .n = 1};
+        AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+        char hex[SHA256_HEX];
+        if (lake_resolve(a->lake, refs->texts[i], LAKE_READ, &ref, e) < 0 ||
+            advance_hash_input(a, &one, h, e) < 0)
+            return -1;
+        struct sha256_digest digest = sha256_take(h);
+        AUTO_MEM char *text = lake_ref_text(&ref);
+        add_ref(out, mem_printf("%s %s", text, sha256_text(&digest, hex)));
     }
-    if (hash_input(a, refs, h, e) < 0)
-        return -1;
-    struct sha256_digest digest = sha256_take(h);
-    sha256_text(&digest, out);
-    return 0;
-}
-
-static int note_found(void *context, const struct lake_found *found, struct err *e)
-{
-    (void)e;
-    if (!strncmp(found->ref, "job:", 4))
-        *(int64_t *)context = strtoll(found->ref + 4, NULL, 10);
     return 0;
 }
 
@@ -210,32 +183,4 @@ int advance_is_there(struct lake *l, const char *text, struct err *e)
     if (lake_resolve(l, text, LAKE_READ, &ref, NULL) < 0)
         return 0;
     return lake_set_gone(l, &ref, &gone, e) < 0 ? -1 : gone.files == 0;
-}
-
-int advance_find_done(
-    struct advance *a, const char *key, bool has_output, int64_t *job_out, struct err *e)
-{
-    AUTO_MEM char *expression = mem_printf("kind=job state=finished " STAGE_CACHE_KEY "=%s", key);
-    struct lake_find_options options = {.sort = "create_time", .reverse = true, .limit = 1};
-    struct job_outcome found;
-
-    *job_out = 0;
-    if (lake_find(a->lake, expression, &options, note_found, job_out, e) < 0)
-        return -1;
-    if (*job_out == 0 || !has_output)
-        return 0;
-    if (advance_read_job(a, *job_out, &found, e) < 0)
-        return -1;
-    int there = found.output_set[0] ? advance_is_there(a->lake, found.output_set, e) : 0;
-    if (there == 0)
-        *job_out = 0;
-    return there < 0 ? -1 : 0;
-}
-
-int advance_tag_key(struct advance *a, int64_t job, const char *key, struct err *e)
-{
-    AUTO_MEM char *pair = mem_printf(STAGE_CACHE_KEY "=%s", key);
-    const char *const pairs[] = {pair};
-
-    return lake_job_tag(a->lake, job, pairs, 1, e);
 }

@@ -6,6 +6,7 @@
 #include "broker/learn/cluster_learn.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/internal.h"
+#include "lake/job/job_code.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,24 +105,39 @@ static char *planned_details(
     const struct run_stage *s = &a->run->stages[i];
     const struct run_stage_plan *p = &s->plan;
     AUTO_MEM struct spec_pair *envs = mem_zero(p->n_envs + NODE_ENVS, sizeof *envs);
+    AUTO_MEM struct spec_pair *submitter = mem_zero(p->n_submitter + 1, sizeof *submitter);
+    AUTO_MEM struct spec_pair *mounts = mem_zero(p->n_mounts + 1, sizeof *mounts);
     AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
 
     d->n_envs = put_node_envs(arena, a->run, s, rank, envs);
     for (size_t k = 0; k < p->n_envs; k++)
         envs[d->n_envs++] = (struct spec_pair){.key = p->envs[k].key, .value = p->envs[k].value};
     d->envs = envs;
+    for (size_t k = 0; k < p->n_mounts; k++)
+        mounts[k] = (struct spec_pair){.key = p->mounts[k].key, .value = p->mounts[k].value};
+    d->mounts = mounts;
+    d->n_mounts = p->n_mounts;
+    d->image = p->image;
     d->secrets = p->secrets;
     d->n_secrets = p->n_secrets;
     d->on = rank < p->servers && p->server_on ? p->server_on : on_of(a->run, s);
     d->stage = p->name;
     d->outputs = p->outputs;
     d->n_outputs = p->n_outputs;
+    d->learn = stagecache_learns(p);
     d->checkpoint_s = p->checkpoint_s;
+    d->json_metrics = p->json_metrics;
     d->git_commit = p->commit;
     d->git_dirty = p->dirty;
     /* What a host costs, the broker knows best: it chooses it. */
-    if (!strcmp(d->on, "local"))
+    if (!strcmp(d->on, "local")) {
         d->price_usd_per_hour = node_price(p, nodes_of(s), rank);
+        for (size_t k = 0; k < p->n_submitter; k++)
+            submitter[k] =
+                (struct spec_pair){.key = p->submitter[k].key, .value = p->submitter[k].value};
+        d->submitter = submitter;
+        d->n_submitter = p->n_submitter;
+    }
     return job_details_text(d, e);
 }
 
@@ -138,16 +154,20 @@ static char *repeated_details(struct advance *a, size_t i, struct err *e)
         return NULL;
     details.restores = s->plan.restores ? s->plan.restores : "";
     details.continues = continues_of(s, 0);
+    details.learn = false;
     return job_details_text(&details, e);
 }
 
-static char *details_of(struct advance *a, size_t i, unsigned rank, struct err *e)
+static char *details_of(
+    struct advance *a, size_t i, const struct refs *inputs, unsigned rank, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
 
     if (s->plan.repeats)
         return repeated_details(a, i, e);
-    struct job_details d = {.continues = continues_of(s, rank)};
+    struct job_details d = {.continues = continues_of(s, rank),
+                            .inputs = (const char *const *)inputs->texts,
+                            .n_inputs = inputs->n};
     AUTO_MEM char *gang =
         mem_printf("%" PRId64 ".%s.%u", a->run->id, s->plan.name, s->attempts + 1);
     if (nodes_of(s) > 1) {
@@ -197,14 +217,19 @@ static void batch_clear(struct batch *b)
 }
 
 /* All of a gang in one transaction: there is never a part of it in the queue. */
-static int submit(struct advance *a, size_t i, const char *input, int64_t *first_out, struct err *e)
+static int submit(struct advance *a,
+                  size_t i,
+                  const char *input,
+                  const struct refs *inputs,
+                  int64_t *first_out,
+                  struct err *e)
 {
     AUTO_CLEAR(batch) struct batch b = {.n = nodes_of(&a->run->stages[i])};
 
     b.requests = mem_zero(b.n, sizeof *b.requests);
     b.details = mem_zero(b.n, sizeof *b.details);
     for (unsigned rank = 0; rank < b.n; rank++) {
-        b.details[rank] = details_of(a, i, rank, e);
+        b.details[rank] = details_of(a, i, inputs, rank, e);
         if (!b.details[rank])
             return -1;
         b.requests[rank] = request_of(a, i, input, rank, b.details[rank]);
@@ -245,55 +270,75 @@ static int find_unnoted(struct advance *a, size_t i, int64_t *job_out, struct er
 }
 
 /* Its job is submitted, by us or by who was killed behind it. What a gang makes counts only when
- * all of it has finished: it gets its key then. */
-static int take_on(struct advance *a, size_t i, int64_t job, const char *key, struct err *e)
+ * all of it has finished: it gets its key then. changed: why the stage is run again. */
+static int take_on(struct advance *a,
+                   size_t i,
+                   int64_t job,
+                   const struct sha256_digest *key,
+                   const char *changed,
+                   struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
     AUTO_MEM char *why =
         s->job ? mem_printf("attempt %u of %u: %s", s->attempts + 1, STAGE_ATTEMPTS_MAX, s->reason)
-               : mem_dup("");
+               : mem_dup(changed);
 
-    if (key && nodes_of(s) == 1 && advance_tag_key(a, job, key, e) < 0)
+    if (key && nodes_of(s) == 1 && lake_job_code_tag(a->lake, job, key, e) < 0)
         return -1;
     return advance_set_stage(a, i, STAGE_GOING, job, why, e);
 }
 
 static int start_repeated(struct advance *a, size_t i, struct err *e)
 {
+    static const struct refs none = {0};
     AUTO_MEM char *input = NULL;
     int64_t job;
 
     if (find_unnoted(a, i, &job, e) < 0)
         return -1;
-    if (!job && (advance_repeat_input(a, i, &input, e) < 0 || submit(a, i, input, &job, e) < 0))
+    if (!job &&
+        (advance_repeat_input(a, i, &input, e) < 0 || submit(a, i, input, &none, &job, e) < 0))
         return -1;
-    return take_on(a, i, job, NULL, e);
+    return take_on(a, i, job, NULL, "", e);
+}
+
+/* What changed since the stage last finished, in a line; "" = nothing is known. New string. */
+static char *changed_since(struct advance *a, size_t i, const struct refs *inputs)
+{
+    AUTO_CLEAR(why) struct why why = {0};
+    struct err ignored = {0};
+
+    if (a->run->no_cache || a->run->stages[i].job || why_find(a, i, inputs, &why, &ignored) < 0)
+        return mem_dup("");
+    return why_line(&why);
 }
 
 int advance_start(struct advance *a, size_t i, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
     AUTO_CLEAR(refs) struct refs refs = {0};
+    AUTO_CLEAR(refs) struct refs inputs = {0};
     AUTO_MEM char *input = NULL;
-    char key[SHA256_HEX];
+    struct sha256_digest key;
     int64_t job;
 
     if (s->plan.repeats)
         return start_repeated(a, i, e);
-    if (advance_refs(a, i, &refs, e) < 0 || advance_cache_key(a, i, &refs, key, e) < 0 ||
-        find_unnoted(a, i, &job, e) < 0)
+    if (advance_refs(a, i, &refs, e) < 0 || advance_input_texts(a, &refs, &inputs, e) < 0 ||
+        stagecache_key(a, i, &inputs, &key, e) < 0 || find_unnoted(a, i, &job, e) < 0)
         return -1;
     if (job)
-        return take_on(a, i, job, key, e);
+        return take_on(a, i, job, &key, "", e);
     if (!a->run->no_cache) {
-        if (advance_find_done(a, key, s->plan.output != NULL, &job, e) < 0)
+        if (stagecache_find(a, i, &refs, &key, &job, e) < 0)
             return -1;
         if (job)
             return advance_set_stage(a, i, STAGE_REUSED, job, "", e);
     }
-    if (advance_make_input(a, i, &refs, &input, e) < 0 || submit(a, i, input, &job, e) < 0)
+    AUTO_MEM char *changed = changed_since(a, i, &inputs);
+    if (advance_make_input(a, i, &refs, &input, e) < 0 || submit(a, i, input, &inputs, &job, e) < 0)
         return -1;
-    return take_on(a, i, job, key, e);
+    return take_on(a, i, job, &key, changed, e);
 }
 
 /* ---- what became of them ---- */
@@ -421,12 +466,16 @@ static int follow_lost(struct advance *a, size_t i, const char *why, struct err 
 /* The whole gang is through: its first job can be found as one that made this. */
 static int tag_gang(struct advance *a, size_t i, struct err *e)
 {
+    const struct run_stage *s = &a->run->stages[i];
     AUTO_CLEAR(refs) struct refs refs = {0};
-    char key[SHA256_HEX];
+    AUTO_CLEAR(refs) struct refs inputs = {0};
+    struct sha256_digest key;
 
-    if (advance_refs(a, i, &refs, e) < 0 || advance_cache_key(a, i, &refs, key, e) < 0)
+    if (advance_refs(a, i, &refs, e) < 0 || advance_input_texts(a, &refs, &inputs, e) < 0 ||
+        stagecache_key(a, i, &inputs, &key, e) < 0 ||
+        stagecache_join(a, s->job, nodes_of(s), e) < 0)
         return -1;
-    return advance_tag_key(a, a->run->stages[i].job, key, e);
+    return lake_job_code_tag(a->lake, s->job, &key, e);
 }
 
 /* Ended by us once it was needed no more, it has done its work; ended by itself, it has not. */

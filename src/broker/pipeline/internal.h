@@ -4,10 +4,12 @@
 
 #include "base/hash.h"
 #include "broker/core/runs.h"
+#include "broker/pipeline/codefiles.h"
 #include "lake/core/path.h"
 #include "lake/job/job.h"
 #include "spec/config.h"
 
+/* The tag by which earlier versions of the program found the job of a stage. */
 #define STAGE_CACHE_KEY "cache_key"
 /* Most jobs of a stage, one after another, when its machines get lost. */
 #define STAGE_ATTEMPTS_MAX 3
@@ -17,6 +19,7 @@ struct advance {
     struct lake *lake;
     const struct config *config; /* for prices; NULL = unreadable now */
     struct run *run;
+    struct codefiles_cache code;
     bool changed; /* something was done: look at all stages again */
     bool new_jobs;
 };
@@ -56,22 +59,54 @@ int advance_make_input(
  * the versions made since. */
 int advance_repeat_input(struct advance *a, size_t i, char **input_out, struct err *e);
 
-/* ---- reuse of earlier results (advance_input.c) ---- */
-
-/* The digest of everything that decides the output of a stage: versions of its input, code,
- * command, variables. Of secrets the names alone: a digest of a short value would reveal it. */
-int advance_cache_key(struct advance *a,
-                      size_t i,
-                      const struct refs *refs,
-                      char out[static SHA256_HEX],
-                      struct err *e);
-/* A finished job with this key whose output still exists; 0 = none. */
-int advance_find_done(
-    struct advance *a, const char *key, bool has_output, int64_t *job_out, struct err *e);
-/* The output of the job can be found by the key from now on. */
-int advance_tag_key(struct advance *a, int64_t job, const char *key, struct err *e);
+/* Each reference with a digest of the versions it stands for: "@S:3 DIGEST". */
+int advance_input_texts(struct advance *a,
+                        const struct refs *refs,
+                        struct refs *out,
+                        struct err *e);
+/* The files of all references, in order. */
+int advance_hash_input(struct advance *a, const struct refs *refs, struct sha256 *h, struct err *e);
 /* Whether a set version (or a part of it) exists with all its content: 1, 0, -1. */
 int advance_is_there(struct lake *l, const char *text, struct err *e);
+
+/* ---- reuse of earlier results (stagecache.c) ---- */
+
+/* Whether what the stage uses of its code is to be learned while it runs. */
+bool stagecache_learns(const struct run_stage_plan *p);
+/* The digest of everything but learned code that decides the output of a stage: command, variables,
+ * versions of its input, image, and the code picked by hand. Of secrets the names alone: a digest
+ * of a short value would reveal it. inputs: advance_input_texts. */
+int stagecache_key(struct advance *a,
+                   size_t i,
+                   const struct refs *inputs,
+                   struct sha256_digest *out,
+                   struct err *e);
+/* The newest finished job with this key that used the same code and whose output still exists; 0 =
+ * none. */
+int stagecache_find(struct advance *a,
+                    size_t i,
+                    const struct refs *refs,
+                    const struct sha256_digest *key,
+                    int64_t *job_out,
+                    struct err *e);
+/* Once all jobs of a gang have finished: what any of them used counts for the first. */
+int stagecache_join(struct advance *a, int64_t first, unsigned nodes, struct err *e);
+
+/* ---- what changed since (why.c) ---- */
+
+struct why {
+    char **lines; /* "train.py changed"; owned */
+    size_t n, cap;
+    int64_t job; /* the earlier job; 0 = the stage has not finished before */
+};
+void why_clear(struct why *w);
+/* Takes the line over. */
+void why_add(struct why *w, char *line);
+/* What distinguishes the stage from its last finished job. inputs NULL: they are not known yet. */
+int why_find(
+    struct advance *a, size_t i, const struct refs *inputs, struct why *out, struct err *e);
+/* All of it in one line; "" = nothing. New string. */
+char *why_line(const struct why *w);
 
 /* ---- jobs of a stage (advance_job.c) ---- */
 

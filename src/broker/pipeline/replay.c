@@ -51,6 +51,16 @@ static int check_size(const struct compose *c, struct err *e)
 
 /* ---- a stage of a job ---- */
 
+/* "job-7" of "@job-7:1"; NULL: the job stored nothing. */
+static const char *own_set(struct compose *c, const struct lake_job *job)
+{
+    if (!job->output_set[0])
+        return NULL;
+    const char *set = job->output_set + 1;
+    AUTO_MEM char *name = mem_printf("%.*s", (int)strcspn(set, ":"), set);
+    return keep(c, name);
+}
+
 static int plan_from_job(struct compose *c, int64_t id, struct run_stage_plan *plan, struct err *e)
 {
     AUTO_CLEAR(job_details) struct job_details details = {0};
@@ -69,7 +79,7 @@ static int plan_from_job(struct compose *c, int64_t id, struct run_stage_plan *p
         .command = asked->command,
         .n_command = asked->n_command,
         .code = asked->code,
-        .output = asked->output,
+        .output = asked->output ? asked->output : own_set(c, &job),
         .cpus = asked->cpus,
         .memory_mb = asked->memory_mb,
         .time_limit_s = asked->time_limit_s,

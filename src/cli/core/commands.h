@@ -10,7 +10,8 @@
 /* clang-format off */
 #define COMMANDS(TITLE, COMMAND)                                                                   \
     TITLE("Everyday", plan)                                                                        \
-    COMMAND(run) COMMAND(run_ls) COMMAND(run_show) COMMAND(run_stop) COMMAND(sweep)                \
+    COMMAND(run) COMMAND(run_ls) COMMAND(run_show) COMMAND(run_compare) COMMAND(run_stop)          \
+    COMMAND(sweep) COMMAND(sweep_show)                                                             \
     COMMAND(job_submit) COMMAND(job_ls) COMMAND(job_show) COMMAND(job_logs)                        \
     COMMAND(job_metrics) COMMAND(job_compare) COMMAND(job_kill) COMMAND(job_wait)                  \
     COMMAND(job_rerun) COMMAND(put) COMMAND(get) COMMAND(cat) COMMAND(ls) COMMAND(lake_find)       \
@@ -34,8 +35,8 @@
     COMMAND(cluster_run)                                                                           \
     TITLE("Setup", init)                                                                           \
     COMMAND(config_get) COMMAND(config_set) COMMAND(config_show) COMMAND(machines_ls)              \
-    COMMAND(machines_cleanup) COMMAND(doctor) COMMAND(broker) COMMAND(completion)                  \
-    COMMAND(help)
+    COMMAND(machines_cleanup) COMMAND(bill) COMMAND(doctor) COMMAND(broker)                        \
+    COMMAND(completion) COMMAND(help)
 /* clang-format on */
 
 #define COMMANDS_DECLARE(name) extern const struct command command_##name;

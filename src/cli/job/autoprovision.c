@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define ANSWER_BYTES ((size_t)64 << 20)
 #define SIZE_BYTES 300
@@ -160,8 +161,53 @@ static int draw_grid(struct operate_terminal *terminal,
     struct answer answer = {.arena = arena, .head = draw, .context = (void *)(uintptr_t)path};
 
     json_object_set_new(with_grid, "grid", json_true());
+    json_object_del(with_grid, "yes");
     return operation_call(operate_app(terminal), &autoprovision_plan_operation, with_grid,
                           FIELD_AS_OPTION, &answer, e);
+}
+
+/* ---- the question ---- */
+
+struct question {
+    const struct command_args *args;
+    bool is_far;
+};
+
+/* Shows a size that is far outside the runs. */
+static int show_far(void *context, const void *record, struct err *e)
+{
+    const struct app_autoprovision *a = record;
+    struct question *q = context;
+    struct operate_text text = {.out = stderr, .args = q->args};
+
+    (void)e;
+    q->is_far = a->feasible && a->size.prediction.outside > APP_AUTOPROVISION_OUTSIDE_MAX;
+    if (q->is_far)
+        print_answer(&text, record);
+    return 0;
+}
+
+/* On a terminal: 1 = go on, 0 = declined, -1: e. Elsewhere the operation refuses by itself. */
+static int ask_far(const struct command_args *args,
+                   struct operate_terminal *terminal,
+                   json_t *request,
+                   struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
+    struct question q = {.args = args};
+    struct answer answer = {.arena = arena, .head = show_far, .context = &q};
+
+    if (command_has(args, "--yes") || command_has(args, "--json") || !isatty(STDIN_FILENO))
+        return 1;
+    if (operation_call(operate_app(terminal), &autoprovision_plan_operation, request,
+                       FIELD_AS_OPTION, &answer, e) < 0)
+        return -1;
+    if (!q.is_far)
+        return 1;
+    int go_on = operate_confirm("That is far outside the runs. Submit the job?", "", e);
+    if (go_on > 0)
+        json_object_set_new(request, "yes", json_true());
+    return go_on;
 }
 
 /* ---- the command ---- */
@@ -178,7 +224,8 @@ static int run_autoprovision(const struct command_args *args, struct err *e)
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     if (svg && draw_grid(terminal, request, svg, e) < 0)
         return -1;
-    return operate_call(args, terminal, op, request, args->command->text, e);
+    int go_on = op == &autoprovision_submit_operation ? ask_far(args, terminal, request, e) : 1;
+    return go_on > 0 ? operate_call(args, terminal, op, request, args->command->text, e) : go_on;
 }
 
 static const struct command_option options[] = {
@@ -196,6 +243,10 @@ const struct command command_autoprovision = {
         "steps of 256, and the unit prices of the configuration price it. The best size within the "
         "limit gets the job: the command of the profile with these values, on the input and code "
         "of its last run. Of equal sizes the cheaper, then the smaller is chosen.\n"
+        "\n"
+        "A size or a value that is more than 4 times outside the runs of the profile is shown "
+        "first, "
+        "and the command asks; without a terminal it needs --yes.\n"
         "\n"
         "When no size is within the limit, the exit code is 5, and the command names the nearest.",
     .example = "tradewind autoprovision mnist --values epoch=20 --max-cost 0.05",

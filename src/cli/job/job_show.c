@@ -117,12 +117,15 @@ static void print_request(FILE *out, const struct app_job *job)
     line_if(out, "name", job->name);
     print_command(out, &job->command);
     line_if(out, "input", job->input);
-    if (job->output_set)
+    if (job->output || job->output_set)
         line(out, "output", "%s%s", job->output ? job->output : job->output_set,
              job->output ? "" : " (no version)");
     if (job->code)
         line(out, "code", "%s%s%.12s%s", job->code, job->commit ? ", commit " : "",
              job->commit ? job->commit : "", job->details.git_dirty ? " with changes" : "");
+    line_if(out, "image", job->image);
+    for (size_t i = 0; i < job->details.n_mounts; i++)
+        line(out, i ? "" : "mounts", "%s", job->details.mounts[i].key);
     for (size_t i = 0; i < job->details.n_envs; i++)
         print_env(out, i ? "" : "env", &job->details.envs[i]);
     line(out, "requested", "%g CPU%s, %s of memory%s%s, on %s", job->cpus,
@@ -158,21 +161,61 @@ static void print_usage(FILE *out, const struct app_job_usage *u)
              u->sent_mbps);
 }
 
-static void print_tags(FILE *out, json_t *tags)
+/* Whether it is a script that stands in the command, as in `sh -c SCRIPT`. */
+static bool is_script(const struct app_job *job, const json_t *value)
+{
+    const char *const *words = job->command.items;
+    const char *text = json_string_value(value);
+
+    for (size_t i = 0; text && i < job->command.n; i++)
+        if (strchr(text, ' ') && strcmp(words[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* Of tags (job given) those that are neither parameters nor scripts. */
+static void print_values(
+    FILE *out, const char *label, json_t *values, const json_t *params, const struct app_job *job)
 {
     AUTO_CLEAR(buf) struct buf b;
     const char *key;
     json_t *value;
 
     buf_init(&b, TEXT_MAX);
-    json_object_foreach(tags, key, value)
+    json_object_foreach(values, key, value)
     {
         AUTO_MEM char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        if (job && (json_equal(value, json_object_get(params, key)) || is_script(job, value)))
+            continue;
         buf_printf(&b, "%s%s", b.len ? ", " : "", key);
         if (!json_is_true(value))
             buf_printf(&b, "=%s", json_is_string(value) ? json_string_value(value) : text);
     }
-    line_if(out, "tags", buf_str(&b));
+    line_if(out, label, buf_str(&b));
+}
+
+static void print_metrics(FILE *out, json_t *series)
+{
+    const char *name, *label = "metrics";
+    json_t *one;
+
+    json_object_foreach(series, name, one)
+    {
+        long long steps = json_integer_value(json_object_get(one, "steps"));
+        const json_t *last = json_object_get(one, "last"), *min = json_object_get(one, "min");
+        AUTO_CLEAR(buf) struct buf b;
+        buf_init(&b, TEXT_MAX);
+        buf_printf(&b, "%s=", name);
+        if (json_is_number(last))
+            buf_printf(&b, "%.6g", json_number_value(last));
+        else
+            buf_puts(&b, "nan");
+        if (json_is_number(min) && steps > 1)
+            buf_printf(&b, ", from %.6g to %.6g", json_number_value(min),
+                       json_number_value(json_object_get(one, "max")));
+        line(out, label, "%s, %lld step%s", buf_str(&b), steps, steps == 1 ? "" : "s");
+        label = "";
+    }
 }
 
 static void print_transitions(FILE *out, const struct field_records *transitions)
@@ -208,7 +251,9 @@ static void print_job(struct operate_text *t, const void *record)
     print_request(t->out, job);
     print_result(t->out, job);
     print_usage(t->out, whole->usage);
-    print_tags(t->out, whole->tags);
+    print_values(t->out, "params", whole->params, NULL, NULL);
+    print_metrics(t->out, whole->series);
+    print_values(t->out, "tags", whole->tags, whole->params, job);
     print_transitions(t->out, &whole->transitions);
     for (size_t i = 0; i < whole->warnings.n; i++)
         line(t->out, i ? "" : "warnings", "%s", whole->warnings.items[i]);

@@ -165,8 +165,7 @@ void cli_job_print_outside(FILE *out, const struct app_prediction *prediction)
 
     json_object_foreach(prediction->outside_by, feature, factor)
     {
-        fprintf(out,
-                "%.3g x outside the runs in %s: the interval there covers random variation only\n",
+        fprintf(out, "%.3g x outside the runs in %s: the interval is wider for it\n",
                 json_number_value(factor), feature);
     }
 }
@@ -188,8 +187,9 @@ const struct command command_profile_predict = {
     .summary = "Predict how long a command takes, with an interval",
     .details =
         "The time is the median; 95 of 100 such runs lie in the interval. Outside the values "
-        "of the runs the command says so: the interval there covers random variation only, "
-        "not effects that the runs do not show.",
+        "of the runs the command says by which factor: the interval widens with the distance, as "
+        "if "
+        "each exponent might be off by 0.1.",
     .example = "tradewind profile predict mnist --values epoch=20 --cpus 2",
     .operation = &profile_predict_operation,
     .text = &(const struct command_text){.head = print_prediction},

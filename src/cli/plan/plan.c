@@ -23,7 +23,12 @@ static void print_plan(struct operate_text *t, const void *record)
 
 static int plan_exit_code(const void *record)
 {
-    return ((const struct app_plan_report *)record)->reason ? err_exit_code(ERR_NOFIT) : 0;
+    const struct app_plan_report *r = record;
+    struct err e = {0};
+
+    if (r->reason)
+        cli_plan_no_plan(r, &e);
+    return err_exit_code(e.kind);
 }
 
 static const struct command_text plan_text = {
@@ -86,7 +91,9 @@ const struct command command_plan = {
         "their locations, instance types, times and dollars, the proof, and the best plans "
         "within a single cloud.\n\n"
         "Where no plan satisfies the budget, the deadline and the other limits, the exit code is "
-        "5, and the answer names the cheapest and the fastest plan without them.",
+        "5, and the answer names the cheapest and the fastest plan without them, and the smallest "
+        "budget and the earliest deadline that would do. Where the search reaches --solve-limit "
+        "before it finds a plan, the exit code is 6.",
     .example = "tradewind plan examples/mnist.yaml --deadline 2h --explain train",
     .options = options,
     .min_operands = 1,

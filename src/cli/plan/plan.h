@@ -12,6 +12,8 @@ struct table;
 /* The plan with everything else that was asked for. Where there is none: the cheapest and the
  * fastest plan without the constraints, and ERR_NOFIT. */
 int cli_plan_print(const struct app_plan_report *r, FILE *out, struct err *e);
+/* Where there is no plan: ERR_NOFIT, or ERR_RETRY when the search ended at its limit. -1. */
+int cli_plan_no_plan(const struct app_plan_report *r, struct err *e);
 /* The parts of cli_plan_print that answer further questions. */
 void cli_plan_print_explain(const struct app_plan_report *r,
                             FILE *out,

@@ -239,6 +239,9 @@ static void print_proof(const struct app_plan_report *r, FILE *out)
                 r->gap * 100, search, objective_value(r->objective, r->bound, bound));
     else
         fprintf(out, "feasible: not proven, no lower bound found over %s\n", search);
+    if (r->run_times_guessed)
+        fprintf(out, "guessed run times: %lld of %zu stages; cost and time may differ\n",
+                (long long)r->run_times_guessed, r->stages.n);
 }
 
 static bool stays_in_one_cloud(const struct app_plan_report *r)
@@ -261,7 +264,8 @@ static void print_saving(const struct app_plan_report *r, FILE *out, const struc
         return;
     }
     if (!r->best_single_cloud) {
-        fputs("No single cloud has a plan for all stages.\n", out);
+        if (r->single_cloud_complete)
+            fputs("No single cloud has a plan for all stages.\n", out);
         return;
     }
     while (strcmp(single->cloud, r->best_single_cloud) != 0)
@@ -306,6 +310,10 @@ static void print_singles(const struct app_plan_report *r, FILE *out, const stru
     if (r->single_cloud.n > 0)
         table_print(t, out, 0, TEXT_COLUMNS, look);
     print_saving(r, out, look);
+    if (!r->single_cloud_complete)
+        fputs(
+            "Some clouds are left out: comparing them took longer than a tenth of --solve-limit.\n",
+            out);
 }
 
 /* The cheapest and the fastest plan without the constraints. */
@@ -320,15 +328,22 @@ static void print_without(const struct app_plan_report *r, FILE *out)
     struct text_look look = text_look_for(out);
     char text[32];
 
-    if (!r->cheapest)
+    if (!r->cheapest && !r->fastest)
         return;
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < 2; i++) {
+        if (!points[i])
+            continue;
         table_put(t, i == 0 ? "cheapest plan" : "fastest plan");
         cli_plan_put_dollars(t, points[i]->cost_microusd);
         table_put(t, time_text(points[i]->time_s, text));
     }
     table_print(t, out, 0, TEXT_COLUMNS, &look);
+}
+
+int cli_plan_no_plan(const struct app_plan_report *r, struct err *e)
+{
+    return err_set(e, r->limit_reached ? ERR_RETRY : ERR_NOFIT, "no plan: %s", r->reason);
 }
 
 int cli_plan_print(const struct app_plan_report *r, FILE *out, struct err *e)
@@ -337,7 +352,7 @@ int cli_plan_print(const struct app_plan_report *r, FILE *out, struct err *e)
 
     if (r->reason) {
         print_without(r, out);
-        return err_set(e, ERR_NOFIT, "no plan: %s", r->reason);
+        return cli_plan_no_plan(r, e);
     }
     print_goal(r, out, &look);
     print_guesses(r, out, &look);

@@ -60,27 +60,6 @@ void cli_run_say_location(const struct app_run_where *w)
                w->cpus, w->memory_gb);
 }
 
-static int confirm(bool yes, const char *question, struct err *e)
-{
-    struct sigaction before;
-    char answer[16] = "";
-
-    if (yes)
-        return 1;
-    if (!isatty(STDIN_FILENO))
-        return err_set(e, ERR_USAGE, "no terminal to confirm the plan on: --yes runs it");
-    fprintf(stderr, "%s [Y/n] ", question);
-    fflush(stderr);
-    /* Ctrl-C at the question ends the program, whatever it means while an operation lasts. */
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, &before);
-    const char *line = fgets(answer, sizeof answer, stdin);
-    sigaction(SIGINT, &before, NULL);
-    if (line && (answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y'))
-        return 1;
-    fputs("Nothing was started.\n", stderr);
-    return 0;
-}
-
 struct asking {
     struct cli_run *c;
     int (*show)(void *context, const void *head, struct err *e);
@@ -114,7 +93,10 @@ int cli_run_ask(struct cli_run *c,
     if (cli_run_call(c, op, request, show_planned, &a, e) < 0)
         return -1;
     json_object_del(request, "dry_run");
-    return a.is_something ? confirm(c->yes, question ? question : "Run it?", e) : 0;
+    if (!a.is_something || c->yes)
+        return a.is_something;
+    return operate_confirm(question ? question : "Run it?",
+                           "no terminal to confirm the plan on: --yes runs it", e);
 }
 
 /* ---- starting ---- */

@@ -93,7 +93,7 @@ static int show_plan(const struct cli_run *c, const struct app_plan_report *plan
 {
     if (!c->json)
         return cli_plan_print(plan, stdout, e) < 0 ? -1 : 1;
-    return plan->reason ? err_set(e, ERR_NOFIT, "no plan: %s", plan->reason) : 1;
+    return plan->reason ? cli_plan_no_plan(plan, e) : 1;
 }
 
 static int show_simulation(void *context, const void *head, struct err *e)

@@ -6,6 +6,7 @@
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
 #include "cli/run/run.h"
+#include "view/table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -93,6 +94,58 @@ static void print_sum(const struct app_run *r, FILE *out)
                 took, r->on, cost, planned);
 }
 
+/* "params  LR=0.1, SEED=3" */
+static void print_values(const struct app_run *r, FILE *out)
+{
+    const char *name, *before = "\n  params: ";
+    json_t *value;
+
+    json_object_foreach(r->values.params, name, value)
+    {
+        AUTO_MEM char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        fputs(before, out);
+        text_print(out, name, TEXT_COLUMNS);
+        if (!json_is_true(value)) {
+            fputc('=', out);
+            text_print(out, json_is_string(value) ? json_string_value(value) : text, TEXT_COLUMNS);
+        }
+        before = ", ";
+    }
+    fputs(json_object_size(r->values.params) ? "\n" : "", out);
+}
+
+static void print_metrics(const struct app_run *r, FILE *out)
+{
+    static const struct table_column columns[] = {{.title = "metric", .cut_rank = 1, .least = 12},
+                                                  {.title = "last", .right = true},
+                                                  {.title = "min", .right = true},
+                                                  {.title = "max", .right = true},
+                                                  {.title = "steps", .right = true}};
+    static const char *const members[] = {"last", "min", "max"};
+    const struct text_look look = text_look_for(out);
+    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+    const char *name;
+    json_t *series;
+
+    json_object_foreach(r->values.series, name, series)
+    {
+        table_put(table, name);
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+            const json_t *value = json_object_get(series, members[i]);
+            if (json_is_number(value))
+                table_printf(table, "%.6g", json_number_value(value));
+            else
+                table_put(table, "nan");
+        }
+        table_printf(table, "%" JSON_INTEGER_FORMAT,
+                     json_integer_value(json_object_get(series, "steps")));
+    }
+    if (!json_object_size(r->values.series))
+        return;
+    fputc('\n', out);
+    table_print(table, out, INDENT, TEXT_COLUMNS, &look);
+}
+
 void cli_run_print(struct operate_text *t, const void *record)
 {
     const struct app_run *r = record;
@@ -101,6 +154,8 @@ void cli_run_print(struct operate_text *t, const void *record)
             app_run_state_choices[r->state], r->reason[0] ? ", " : "", r->reason);
     print_stages(r, t->out);
     print_machines(r, t->out);
+    print_values(r, t->out);
+    print_metrics(r, t->out);
     print_sum(r, t->out);
 }
 
@@ -149,14 +204,120 @@ const struct command command_run_show = {
 
 /* ---- run ls ---- */
 
+/* Metrics and parameters that are columns. */
+#define NAMES_MAX 16
+
+struct listed {
+    const char *names[NAMES_MAX];
+    size_t n;
+    struct table *table;
+};
+
+static void add_name(struct listed *l, const char *name)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (!strcmp(l->names[i], name))
+            return;
+    if (l->n < NAMES_MAX)
+        l->names[l->n++] = name;
+}
+
+/* --metric and --sort, in the order given. */
+static void find_names(struct listed *l, const struct command_args *args)
+{
+    for (size_t i = 0; i < args->n_given; i++)
+        if (!strcmp(args->given[i].option->name, "--metric") ||
+            !strcmp(args->given[i].option->name, "--sort"))
+            add_name(l, args->given[i].value);
+}
+
+/* The runs of a table with further columns. */
+static struct table *new_table(const struct listed *l)
+{
+    struct table_column columns[NAMES_MAX + 5] = {
+        {.title = "run", .right = true},
+        {.title = "pipeline", .cut_rank = 2, .least = 8},
+        {.title = "state"},
+        {.title = "started"},
+        {.title = "cost", .right = true},
+    };
+
+    for (size_t i = 0; i < l->n; i++)
+        columns[5 + i] =
+            (struct table_column){.title = l->names[i], .right = true, .cut_rank = 1, .least = 6};
+    return table_new(columns, 5 + l->n);
+}
+
+static void put_value(struct table *table, const struct app_run *r, const char *name)
+{
+    const json_t *value = json_object_get(r->values.metrics, name);
+
+    value = value ? value : json_object_get(r->values.params, name);
+    if (json_is_number(value))
+        table_printf(table, "%.6g", json_number_value(value));
+    else
+        table_put(table, json_is_string(value) ? json_string_value(value)
+                         : json_is_true(value) ? "yes"
+                                               : "-");
+}
+
+static void list_run(struct operate_text *t, const void *record)
+{
+    const struct app_run *r = record;
+    struct listed *l = t->state;
+    char text[32];
+
+    if (!l->table) {
+        find_names(l, t->args);
+        l->table = new_table(l);
+    }
+    table_printf(l->table, "%" PRId64, r->id);
+    table_put(l->table, r->name);
+    table_put(l->table, app_run_state_choices[r->state]);
+    table_put(l->table, time_iso(r->created_ms, text));
+    table_put(l->table, money_text(r->cost_microusd, text));
+    for (size_t i = 0; i < l->n; i++)
+        put_value(l->table, r, l->names[i]);
+}
+
+static void end_list(struct operate_text *t)
+{
+    const struct listed *l = t->state;
+
+    if (l->table)
+        table_print(l->table, t->out, 0, TEXT_COLUMNS, &t->look);
+    else
+        fprintf(t->out, "%s\n",
+                command_has(t->args, "--where")
+                    ? "No run meets the conditions."
+                    : "There are no runs; tradewind run PIPELINE starts one.");
+}
+
+static void clear_list(struct operate_text *t)
+{
+    table_free(((struct listed *)t->state)->table);
+}
+
+static int run_ls(const struct command_args *args, struct err *e)
+{
+    static const struct command_text plain = {
+        .empty = "There are no runs; tradewind run PIPELINE starts one."};
+    static const struct command_text with_values = {.item = list_run,
+                                                    .end = end_list,
+                                                    .clear = clear_list,
+                                                    .state_size = sizeof(struct listed)};
+    bool is_plain = !command_has(args, "--metric") && !command_has(args, "--sort") &&
+                    !command_has(args, "--where");
+
+    return operate_with(args, &run_list_operation, is_plain ? &plain : &with_values, e);
+}
+
 const struct command command_run_ls = {
     .name = "run ls",
-    .summary = "List runs of pipelines, the newest first",
-    .example = "tradewind run ls",
+    .summary = "List runs of pipelines, the newest first or the best by a metric",
+    .example = "tradewind run ls --metric accuracy --sort accuracy --where 'LR>0.1'",
     .operation = &run_list_operation,
-    .text =
-        &(const struct command_text){.empty =
-                                         "There are no runs; tradewind run PIPELINE starts one."},
+    .run = run_ls,
 };
 
 /* ---- run stop ---- */

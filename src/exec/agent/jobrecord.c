@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "exec/agent/supervise.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,15 +34,20 @@ static char *boot_id(void)
     return text;
 }
 
-int jobrecord_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e)
+int jobrecord_write(const struct jobdir *d,
+                    const struct limits *planned,
+                    const struct started *s,
+                    struct err *e)
 {
     AUTO_CLEAR(buf) struct buf text;
     AUTO_MEM char *boot = boot_id();
     AUTO_MEM char *path = jobdir_file(d, "tree");
 
     buf_init(&text, RECORD_MAX);
-    buf_printf(&text, "boot %s\nprocess %d %" PRIu64 "\n", boot, (int)pid,
-               processes_start_ticks(pid));
+    buf_printf(&text, "boot %s\nprocess %d %" PRIu64 "\n", boot, (int)s->pid,
+               processes_start_ticks(s->pid));
+    if (s->wrap.engine)
+        buf_printf(&text, "container %s %s\n", s->wrap.container, s->wrap.engine);
     for (int c = 0; c < CGROUP_CONTROLLERS; c++)
         for (size_t i = 0; i < planned->places.n[c]; i++)
             buf_printf(&text, "group %s/%s\n", planned->places.place[c][i].dir, planned->name);
@@ -64,6 +70,17 @@ static void read_process(const char *text, struct recorded *out)
     out->start_ticks = strtoull(end, NULL, 10);
 }
 
+/* "NAME ENGINE" */
+static void end_container(char *text)
+{
+    char *space = strchr(text, ' ');
+
+    if (!space)
+        return;
+    *space = 0;
+    container_remove(space + 1, text);
+}
+
 /* Ends the groups at once and returns what else the file says; false when it is of an earlier boot:
  * nothing of it is alive. */
 static bool read_record(char *text, struct recorded *out)
@@ -80,6 +97,8 @@ static bool read_record(char *text, struct recorded *out)
             same_boot = !strcmp(line + 5, boot);
         else if (same_boot && !strncmp(line, "process ", 8))
             read_process(line + 8, out);
+        else if (same_boot && !strncmp(line, "container ", 10))
+            end_container(line + 10);
         else if (same_boot && !strncmp(line, "group ", 6) && !cgroup_end(line + 6, END_WAIT_S))
             out->groups_empty = false;
         line = next;

@@ -18,7 +18,11 @@
  */
 char *jobrecord_mark(const struct jobdir *d);
 
-int jobrecord_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e);
+struct started;
+int jobrecord_write(const struct jobdir *d,
+                    const struct limits *planned,
+                    const struct started *s,
+                    struct err *e);
 /* For who holds the lock: ends what a killed agent left running, and its groups, and completes the
  * log. Repeatable; nothing to do is fine. ERR_IO when something did not end. */
 int jobrecord_recover(const struct jobdir *d, struct err *e);

@@ -75,8 +75,10 @@ typedef bool settle_fn(const struct limits *l, const struct cgroup *g);
 static bool settle(
     struct limits *l, enum cgroup_controller c, pid_t pid, settle_fn *set, char why[static 256])
 {
-    snprintf(why, 256, "this machine shows no control group for it");
-    for (size_t i = 0; i < l->places.n[c]; i++) {
+    snprintf(why, 256, "%s",
+             l->contained ? "the container has groups of its own"
+                          : "this machine shows no control group for it");
+    for (size_t i = 0; !l->contained && i < l->places.n[c]; i++) {
         const char *dir = l->places.place[c][i].dir;
         bool v2 = l->places.place[c][i].v2;
         const struct cgroup *shared = v2 ? already_in(l, dir) : NULL;
@@ -206,6 +208,10 @@ static void apply_memory(struct limits *l, const struct jobfile *job, pid_t pid)
         snprintf(clamped, sizeof clamped, " (%" PRIu64 " MB asked, clamped to this machine)",
                  job->memory_mb);
         l->memory_bytes = there;
+    }
+    if (l->memory_contained) {
+        say(l, "memory: %" PRIu64 " MB%s by the container", l->memory_bytes >> 20, clamped);
+        return;
     }
     if (settle(l, CGROUP_MEMORY, pid, set_memory, why)) {
         say(l, "memory: cgroup v%d, %" PRIu64 " MB%s", l->group[CGROUP_MEMORY].v2 ? 2 : 1,

@@ -55,6 +55,8 @@ struct limits {
     struct cgroup group[CGROUP_CONTROLLERS]; /* of version 2: the same path for all */
     double cpus;                             /* 0 = no limit */
     uint64_t memory_bytes;                   /* 0 = no limit */
+    bool contained;                          /* a container engine makes the groups */
+    bool memory_contained;                   /* and holds the job to its memory */
     bool watched;                            /* no group keeps the memory: limits_over does */
     char text[1024];                         /* how each is enforced, for people */
 };

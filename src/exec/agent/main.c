@@ -45,6 +45,7 @@ static const char usage[] =
     "       tradewind-agent settle DIR <LIST           all are in DIR: keep copies of new ones\n"
     "       tradewind-agent name FRESH DIR             FRESH becomes DIR; where there is one, it "
     "goes\n"
+    "       tradewind-agent init JOBFILE DIR           the first process of a job's container\n"
     "       tradewind-agent version\n";
 
 static int fail(const struct err *e)
@@ -351,6 +352,11 @@ static int command_name(char **arguments, struct err *e)
     return 0;
 }
 
+static int command_init(char **arguments, struct err *e)
+{
+    return init_run(arguments[0], arguments[1], e);
+}
+
 static int command_version(char **arguments, struct err *e)
 {
     (void)arguments;
@@ -363,10 +369,11 @@ static const struct {
     int n_arguments;
     int (*run)(char **arguments, struct err *e); /* the exit code; -1: e says what failed */
 } commands[] = {
-    {"run", 1, command_run},       {"follow", 3, command_follow}, {"stop", 3, command_stop},
-    {"renew", 2, command_renew},   {"claim", 4, command_claim},   {"release", 2, command_release},
-    {"remove", 1, command_remove}, {"retire", 1, command_retire}, {"stage", 1, command_stage},
-    {"settle", 1, command_settle}, {"name", 2, command_name},     {"version", 0, command_version},
+    {"run", 1, command_run},         {"follow", 3, command_follow}, {"stop", 3, command_stop},
+    {"renew", 2, command_renew},     {"claim", 4, command_claim},   {"release", 2, command_release},
+    {"remove", 1, command_remove},   {"retire", 1, command_retire}, {"stage", 1, command_stage},
+    {"settle", 1, command_settle},   {"name", 2, command_name},     {"init", 2, command_init},
+    {"version", 0, command_version},
 };
 
 int main(int argc, char **argv)

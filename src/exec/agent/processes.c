@@ -156,11 +156,16 @@ size_t processes_count(const struct processes *t)
     return n;
 }
 
-void processes_signal(const struct processes *t, int signal)
+void processes_signal_but(const struct processes *t, int signal, pid_t except)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (lives(&t->all[i]))
+        if (lives(&t->all[i]) && t->all[i].pid != except)
             kill(t->all[i].pid, signal);
+}
+
+void processes_signal(const struct processes *t, int signal)
+{
+    processes_signal_but(t, signal, 0);
 }
 
 double processes_cpu_s(const struct processes *t)

@@ -31,6 +31,7 @@ void processes_clear(struct processes *t);
 
 size_t processes_count(const struct processes *t);
 void processes_signal(const struct processes *t, int signal);
+void processes_signal_but(const struct processes *t, int signal, pid_t except);
 double processes_cpu_s(const struct processes *t);
 uint64_t processes_rss_bytes(const struct processes *t);
 /* Shared pages counted once; where the kernel does not tell, the same as processes_rss_bytes. */

@@ -64,14 +64,32 @@ const char *env_get(char *const *env, const char *name)
     return NULL;
 }
 
-static char **make_env(const struct jobdir *d, const struct jobfile *job)
+static bool is_unset(const struct jobfile *job, const char *name)
+{
+    for (size_t i = 0; i < job->n_unset; i++)
+        if (!strcmp(job->unset[i], name))
+            return true;
+    return false;
+}
+
+/* The variables of a container are its image's, and no others are inherited. */
+static void put_image_env(struct env *v)
+{
+    for (char **entry = environ; entry && *entry; entry++)
+        env_put(v, mem_dup(*entry));
+    env_put(v, mem_dup("HOME=" CONTAINER_HOME));
+}
+
+char **start_env(const struct jobdir *d, const struct jobfile *job, bool in_container)
 {
     struct env v = {0};
 
     env_put(&v, mem_dup(DEFAULT_PATH));
-    for (size_t i = 0; i < sizeof inherited / sizeof inherited[0]; i++) {
+    if (in_container)
+        put_image_env(&v);
+    for (size_t i = 0; !in_container && i < sizeof inherited / sizeof inherited[0]; i++) {
         const char *value = getenv(inherited[i]);
-        if (value)
+        if (value && !is_unset(job, inherited[i]))
             env_put(&v, mem_printf("%s=%s", inherited[i], value));
     }
     for (size_t i = 0; i < job->n_env; i++)
@@ -136,10 +154,30 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the child, which never returns. */
-static void become(
-    struct plumbing *p, const char *work, const struct jobfile *job, char **env, pid_t parent)
+/* A container's engine is no program of the job: it gets the agent's variables, and the mark. */
+static void execute(const struct started *s, const struct jobfile *job, char *mark)
 {
+    union {
+        const char *const *in;
+        char **out;
+    } command = {.in = job->command}; /* exec only reads */
+    char **argv = s->wrap.argv ? s->wrap.argv : command.out;
+
+    if (s->wrap.engine)
+        putenv(mark);
+    else
+        environ = s->env;
+    execvp(argv[0], argv);
+}
+
+/* In the child, which never returns. */
+static void become(struct plumbing *p,
+                   const struct jobdir *d,
+                   const struct jobfile *job,
+                   const struct started *s,
+                   pid_t parent)
+{
+    char *mark = jobrecord_mark(d), *work = jobdir_file(d, "work");
     char byte;
     int why;
 
@@ -150,14 +188,8 @@ static void become(
         _exit(127);
     reset_signals();
     if (dup2(p->null, 0) >= 0 && dup2(p->output[1], 1) >= 0 && dup2(p->output[1], 2) >= 0 &&
-        chdir(work) == 0) {
-        union {
-            const char *const *in;
-            char **out;
-        } command = {.in = job->command}; /* exec only reads */
-        environ = env;
-        execvp(command.out[0], command.out);
-    }
+        chdir(work) == 0)
+        execute(s, job, mark);
     why = errno;
     (void)!write(p->error[1], &why, sizeof why);
     _exit(127);
@@ -165,17 +197,19 @@ static void become(
 
 int start_prepare(const struct jobdir *d,
                   const struct jobfile *job,
+                  const char *name,
                   struct started *s,
                   struct err *e)
 {
-    AUTO_MEM char *work = jobdir_file(d, "work");
     struct plumbing p;
     pid_t parent = getpid();
 
     *s = (struct started){.output_fd = -1, .go_fd = -1, .error_fd = -1};
-    if (make_directories(d, e) < 0 || make_plumbing(&p, e) < 0)
+    if (make_directories(d, e) < 0)
         return -1;
-    s->env = make_env(d, job);
+    s->env = start_env(d, job, false);
+    if (wrap_prepare(d, job, s->env, name, &s->wrap, e) < 0 || make_plumbing(&p, e) < 0)
+        return -1;
     s->pid = fork();
     if (s->pid < 0) {
         err_set(e, ERR_RETRY, "start a process: %s", strerror(errno));
@@ -183,7 +217,7 @@ int start_prepare(const struct jobdir *d,
         return -1;
     }
     if (s->pid == 0)
-        become(&p, work, job, s->env, parent);
+        become(&p, d, job, s, parent);
     s->output_fd = p.output[0];
     s->go_fd = p.go[1];
     s->error_fd = p.error[0];
@@ -223,5 +257,6 @@ void start_clear(struct started *s)
     for (char **entry = s->env; entry && *entry; entry++)
         free(*entry);
     free(s->env);
+    wrap_clear(&s->wrap);
     *s = (struct started){.output_fd = -1, .go_fd = -1, .error_fd = -1};
 }

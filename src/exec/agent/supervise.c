@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "exec/agent/codewatch.h"
 #include "exec/agent/jobrecord.h"
 #include "exec/agent/limits.h"
 #include "exec/agent/processes.h"
@@ -150,7 +151,8 @@ struct supervisor {
     struct started started;
     struct sampler sampler;
     struct processes tree;
-    char *bytes; /* READ_BYTES */
+    struct codewatch *code; /* NULL = not watched */
+    char *bytes;            /* READ_BYTES */
     int signal_fd, notify_fd;
     bool output_open;
     double began_s, ended_s, sample_at_s, watch_at_s;
@@ -191,6 +193,18 @@ static void because(struct supervisor *s, enum state_cause cause, const char *fm
     va_end(ap);
 }
 
+/* The engine passes it to the container, where init.c passes it to all processes. Bubblewrap would
+ * end at once, and the exit code of the command be lost. */
+static void signal_job(struct supervisor *s, int signal)
+{
+    const struct wrap *w = &s->started.wrap;
+
+    if (w->engine)
+        kill(s->started.pid, signal);
+    else
+        processes_signal_but(&s->tree, signal, w->argv ? s->started.pid : 0);
+}
+
 /* SIGTERM to everything, SIGKILL after the grace. A shorter grace replaces a longer. */
 static void stop_within(struct supervisor *s, double grace_s)
 {
@@ -202,8 +216,9 @@ static void stop_within(struct supervisor *s, double grace_s)
         return;
     s->stopping = true;
     scan(s);
-    processes_signal(&s->tree, SIGTERM);
-    processes_signal(&s->tree, SIGCONT);
+    signal_job(s, SIGTERM);
+    if (!s->started.wrap.engine) /* which would pass it on to a container that has ended */
+        processes_signal(&s->tree, SIGCONT);
 }
 
 /* Takes what ended. false when we have no child any more: nothing of the job is left. */
@@ -418,6 +433,7 @@ static void watch(struct supervisor *s)
             {.fd = s->signal_fd, .events = POLLIN},
             {.fd = s->notify_fd, .events = POLLIN},
             {.fd = s->output_open ? s->started.output_fd : -1, .events = POLLIN},
+            {.fd = s->code ? codewatch_fd(s->code) : -1, .events = POLLIN},
         };
         bool any = reap(s);
         if ((s->child_ended && !s->stopping) || !any || only_watcher_left(s) ||
@@ -426,6 +442,8 @@ static void watch(struct supervisor *s)
         poll(fds, sizeof fds / sizeof fds[0], time_left_ms(s));
         if (fds[0].revents)
             read_signals(s);
+        if (fds[3].revents)
+            codewatch_drain(s->code);
         if (fds[1].revents)
             read_notices(s);
         if (fds[2].revents)
@@ -470,8 +488,56 @@ static void tell_end(struct supervisor *s, bool empty)
     stateout_finish(&s->state, &line);
 }
 
+/* ---- the code that was used ---- */
+
+struct telling {
+    struct supervisor *s;
+    uint64_t files;
+};
+
+static void tell_used(void *context, const char *path)
+{
+    struct telling *t = context;
+    struct state_line line = line_now(STATE_USED);
+
+    snprintf(line.text, sizeof line.text, "%s", path);
+    stateout_add(&t->s->state, &line);
+    t->files++;
+}
+
+/* A line that found no room on the disk is missing: then their number tells. */
+static void tell_code(struct supervisor *s, bool empty)
+{
+    struct telling t = {.s = s};
+    struct state_line line = line_now(STATE_LEARNED);
+
+    if (!s->code)
+        return;
+    if (!empty)
+        codewatch_doubt(s->code, "some of its processes could not be ended");
+    snprintf(line.text, sizeof line.text, "%s", codewatch_end(s->code, tell_used, &t));
+    line.files = t.files;
+    line.at_ms = time_epoch_ms();
+    stateout_add(&s->state, &line);
+}
+
+/* The engine's own processes clear up meanwhile, and are ended after that. */
+static void end_container(struct supervisor *s)
+{
+    const struct wrap *w = &s->started.wrap;
+
+    if (!w->engine || !s->started.pid)
+        return;
+    if (s->child_ended && WIFEXITED(s->child_status) &&
+        WEXITSTATUS(s->child_status) == SIGNALLED + SIGKILL && container_over(w))
+        because(s, STATE_MEMORY, "over its memory limit of %ju MB: it was stopped",
+                (uintmax_t)s->job->memory_mb);
+    container_remove(w->engine, w->container);
+}
+
 static void finish(struct supervisor *s)
 {
+    end_container(s);
     bool empty = kill_all(s);
 
     while (read_output(s))
@@ -479,6 +545,7 @@ static void finish(struct supervisor *s)
     keep_held(s);
     if (joblog_finish(&s->log) < 0)
         log_failed(s);
+    tell_code(s, empty);
     tell_end(s, empty);
     limits_end(&s->limits, 1);
     if (empty) {
@@ -517,10 +584,16 @@ static int get_ready(struct supervisor *s, struct err *e)
     if (listen_to_all(s, e) < 0 || joblog_open(&s->log, s->dir->path, s->job->log_max, e) < 0)
         return -1;
     limits_plan(&s->limits, s->dir->path);
-    if (start_prepare(s->dir, s->job, &s->started, e) < 0 ||
-        jobrecord_write(s->dir, &s->limits, s->started.pid, e) < 0)
+    s->limits.contained = s->job->image;
+    if (start_prepare(s->dir, s->job, s->limits.name, &s->started, e) < 0 ||
+        jobrecord_write(s->dir, &s->limits, &s->started, e) < 0)
         return -1;
+    s->limits.memory_contained = s->started.wrap.keeps_memory;
     limits_apply(&s->limits, s->job, s->started.pid);
+    if (s->job->learn) {
+        AUTO_MEM char *work = jobdir_file(s->dir, "work");
+        s->code = codewatch_new(work);
+    }
     s->output_open = true;
     return 0;
 }
@@ -568,6 +641,7 @@ static void clear(struct supervisor *s)
     mask_clear(&s->mask);
     stateout_close(&s->state);
     processes_clear(&s->tree);
+    codewatch_free(s->code);
     free(s->bytes);
     if (s->signal_fd >= 0)
         close(s->signal_fd);

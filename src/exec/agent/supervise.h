@@ -7,6 +7,7 @@
 #include "exec/agent/jobdir.h"
 #include "exec/agent/limits.h"
 #include "exec/agent/processes.h"
+#include "exec/agent/wrap.h"
 #include "exec/jobfile.h"
 #include "exec/statefile.h"
 
@@ -24,21 +25,25 @@ void supervise_refuse(struct jobdir *d, const char *why);
 
 struct started {
     pid_t pid;
-    int output_fd; /* what it prints; does not block */
-    int go_fd;     /* closed without a byte: it ends instead */
-    int error_fd;  /* says why it could not become the command */
-    char **env;
+    int output_fd;    /* what it prints; does not block */
+    int go_fd;        /* closed without a byte: it ends instead */
+    int error_fd;     /* says why it could not become the command */
+    char **env;       /* of the command */
+    struct wrap wrap; /* what it runs in */
 };
 
-/* Makes work/, output/, checkpoint/ and input/ where missing. */
+/* Makes work/, output/, checkpoint/ and input/ where missing. name: of a container. */
 int start_prepare(const struct jobdir *d,
                   const struct jobfile *job,
+                  const char *name,
                   struct started *s,
                   struct err *e);
 /* Lets it become the command. ERR_NOTFOUND and so on when it could not. */
 int start_go(struct started *s, const struct jobfile *job, struct err *e);
 void start_clear(struct started *s);
 
+/* The variables of the command; in_container: over those of the image, for init.c. */
+char **start_env(const struct jobdir *d, const struct jobfile *job, bool in_container);
 /* Of an environment as above; NULL when it is not there. */
 const char *env_get(char *const *env, const char *name);
 

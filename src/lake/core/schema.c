@@ -154,7 +154,7 @@ static const char *const jobs[] = {
     "CREATE TABLE job_state (job INTEGER NOT NULL, seq INTEGER NOT NULL, state INTEGER NOT NULL,"
     " at INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (job, seq)) WITHOUT ROWID",
 
-    /* Keys of the job's metadata that it printed itself, and its output set has, too. */
+    /* Keys of the job's metadata that its output set has, too: tags that it printed. */
     "CREATE TABLE job_tag (job INTEGER NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (job, key))"
     " WITHOUT ROWID",
 
@@ -180,5 +180,39 @@ static const char *const spendings[] = {
     NULL,
 };
 
+/* Parameters and metrics are metadata of jobs and of their outputs. */
+static const char *const experiments[] = {
+    /* kind: enum job_key_kind. */
+    "ALTER TABLE job_tag ADD COLUMN kind INTEGER NOT NULL DEFAULT 0",
+    /* last: the value at the highest step; least, most: of all steps. untold: 1: the metadata of
+     * the job lags behind, 2: and least and most must be computed again. */
+    "ALTER TABLE job_series ADD COLUMN last REAL",
+    "ALTER TABLE job_series ADD COLUMN last_step REAL",
+    "ALTER TABLE job_series ADD COLUMN least REAL",
+    "ALTER TABLE job_series ADD COLUMN most REAL",
+    "ALTER TABLE job_series ADD COLUMN untold INTEGER NOT NULL DEFAULT 0",
+    "UPDATE job_series SET last_step = (SELECT MAX(m.step) FROM job_metric m"
+    " WHERE m.job = job_series.job AND m.series = job_series.series),"
+    " least = (SELECT MIN(m.value) FROM job_metric m"
+    " WHERE m.job = job_series.job AND m.series = job_series.series),"
+    " most = (SELECT MAX(m.value) FROM job_metric m"
+    " WHERE m.job = job_series.job AND m.series = job_series.series)",
+    "UPDATE job_series SET last = (SELECT m.value FROM job_metric m WHERE m.job = job_series.job"
+    " AND m.series = job_series.series AND m.step = job_series.last_step)",
+    NULL,
+};
+
+/* What jobs used of their code (job_code.h). key: of everything else that decides the output of a
+ * stage; NULL = the job is not found by it. Others NULL: not recorded. */
+static const char *const used_code[] = {
+    "CREATE TABLE code_used (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, hash BLOB NOT NULL,"
+    " body BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX code_used_hash ON code_used (project, hash)",
+    "CREATE TABLE job_code (job INTEGER PRIMARY KEY, project INTEGER NOT NULL, key BLOB,"
+    " code_version INTEGER, why TEXT, names BLOB, whole BLOB, used INTEGER)",
+    "CREATE INDEX job_code_key ON job_code (project, key) WHERE key IS NOT NULL",
+    NULL,
+};
+
 const struct db_migration lake_migrations[] = {
-    {1, tables}, {2, jobs}, {3, releases}, {4, spendings}, {0}};
+    {1, tables}, {2, jobs}, {3, releases}, {4, spendings}, {5, experiments}, {6, used_code}, {0}};

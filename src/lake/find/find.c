@@ -263,6 +263,26 @@ static int tell_those_with(struct search *s,
     return sorted ? tell_sorted(s, &all, e) : tell_by_id(s, &all, e);
 }
 
+/* Whether the expression leaves room for things whose value of the key is of that kind. */
+static bool may_be_of(const struct find_expression *x, const char *key, enum lake_value_kind kind)
+{
+    for (size_t i = 0; i < x->n; i++) {
+        const struct find_condition *c = &x->conditions[i];
+        if (strcmp(c->key, key) == 0 && c->op == FIND_WITHIN && c->kind != kind)
+            return false;
+    }
+    return true;
+}
+
+/* Whether it asks for things that have the key. */
+static bool asks_for(const struct find_expression *x, const char *key)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (strcmp(x->conditions[i].key, key) == 0 && x->conditions[i].op != FIND_MISSING)
+            return true;
+    return false;
+}
+
 /* Values of different kinds do not compare: numbers come first, then times, texts, tags without a
  * value, and things without the key. max and min are about numbers and times alone. */
 static int tell_by_user_key(
@@ -274,6 +294,8 @@ static int tell_by_user_key(
     c->op = FIND_WITHIN;
     for (size_t i = 0; i < (all ? 4 : 2); i++) {
         c->kind = kinds[i];
+        if (!may_be_of(s->expression, c->key, c->kind))
+            continue;
         if (tell_those_with(s, c, c->kind != LAKE_VALUE_NONE, descending, e) < 0)
             return -1;
     }
@@ -297,7 +319,7 @@ static int tell_in_order(struct search *s, const struct lake_find_options *o, st
         return err_set(e, ERR_USAGE, "%s is text and has no greatest or least; sort by it", key);
     int told = c.builtin == META_NONE ? tell_by_user_key(s, &c, all, descending, e)
                                       : tell_those_with(s, &c, true, descending, e);
-    if (told < 0 || !all)
+    if (told < 0 || !all || asks_for(s->expression, key))
         return told;
     c.op = FIND_MISSING;
     return tell_those_with(s, &c, false, false, e);

@@ -200,6 +200,43 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
+/* The key without "param." or "metric."; NULL when it has neither. */
+static const char *bare_key(const char *key)
+{
+    static const char *const prefixes[] = {"metric.", "param."};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return key + strlen(prefixes[i]);
+    return NULL;
+}
+
+/* Whether the value stands under its bare name as well. */
+static bool is_repeated(const struct find_answer *a, size_t from, const struct lake_value *v)
+{
+    const struct lake_value wanted = {.key = bare_key(v->key)};
+
+    if (!wanted.key)
+        return false;
+    const struct lake_value *bare =
+        bsearch(&wanted, a->values + from, a->n - from, sizeof *a->values, by_key);
+    return bare && bare->kind == v->kind && (!v->text || strcmp(bare->text, v->text) == 0);
+}
+
+/* Of sorted values: param.NAME and metric.NAME are for names that mean something else, too. */
+static void drop_repeated(struct find_answer *a, size_t from)
+{
+    AUTO_MEM bool *again = mem_zero(a->n + 1, sizeof *again);
+    size_t kept = from;
+
+    for (size_t i = from; i < a->n; i++)
+        again[i] = is_repeated(a, from, &a->values[i]);
+    for (size_t i = from; i < a->n; i++)
+        if (!again[i])
+            a->values[kept++] = a->values[i];
+    a->n = kept;
+}
+
 int find_answer_get(struct lake *l,
                     struct find_answer *a,
                     enum lake_item kind,
@@ -221,6 +258,7 @@ int find_answer_get(struct lake *l,
                        TEXTS_MAX >> 20);
     settle(a);
     qsort(a->values + builtins, a->n - builtins, sizeof *a->values, by_key);
+    drop_repeated(a, builtins);
     *out = (struct lake_found){a->ref, kind_text(kind), a->values, a->n};
     return 1;
 }

@@ -19,6 +19,9 @@ const char *lake_job_state_text(enum lake_job_state state);
 int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e);
 bool lake_job_state_final(enum lake_job_state state);
 
+/* The set of a job that names none: "job-7". */
+#define LAKE_JOB_SET "job-"
+
 /* What is asked for; never changes once submitted. */
 struct lake_job_request {
     /* For people, at most LAKE_NAME_MAX bytes of text; NULL = the command's first word, cut. */
@@ -28,7 +31,7 @@ struct lake_job_request {
     /* "@S:3", "/dir/@S:3", "/p@S:3": one set version or a part of it; NULL = none */
     const char *input;
     const char *code;   /* the same, of the working directory */
-    const char *output; /* name of a set; NULL = none */
+    const char *output; /* name of a set; NULL = LAKE_JOB_SET and the id of the job */
     double cpus;
     uint64_t memory_mb;
     double time_limit_s; /* 0 = none */
@@ -36,19 +39,21 @@ struct lake_job_request {
     int64_t rerun_of;    /* the job this one repeats, 0 = none */
     int64_t priority;    /* within its own queue: higher first; usually 0 */
     /* JSON of the broker: environment, commit, stage ...; NULL = "{}". At most LAKE_JOB_TEXT_MAX.
-     */
+     * The lake reads its members env and secrets, for the job's parameters. */
     const char *details;
-    /* Metadata besides the options of the command, "k=v" (lake/meta.h), and before them; of a job
-     * that is read: NULL. */
-    const char *const *tags;
+    /* Parameters, "k=v": values of a sweep. The environment in details and the options of the
+     * command are parameters besides. Of a job that is read: NULL, as the tags. */
+    const char *const *params;
+    size_t n_params;
+    const char *const *tags; /* metadata of the job besides, "k=v" (lake/meta.h) */
     size_t n_tags;
 };
 #define LAKE_JOB_TEXT_MAX ((size_t)1 << 20)
 
 /* Submits all jobs in one transaction, with consecutive ids, all queued. A wrong request is
  * ERR_USAGE that names its index, and no job is submitted. References are resolved now, to exact
- * versions, and need LAKE_READ; an existing output set needs LAKE_WRITE. The command's options
- * become metadata of the job (LAKE_JOB keys in docs/lake.md). */
+ * versions, and need LAKE_READ; an existing output set needs LAKE_WRITE. Parameters become metadata
+ * of the job and of its output, NAME and param.NAME (docs/lake.md); secrets never do. */
 int lake_job_submit(struct lake *l,
                     const struct lake_job_request *requests,
                     size_t n,
@@ -146,8 +151,8 @@ int lake_job_ask_stop(
 /* Stores the job's output directory as the next version of its output set, with the job's tags. The
  * same transaction makes the edge to the input and takes `change` (LAKE_JOB_FINISHED). A job that
  * ended meanwhile leaves no version behind. Files of directory go below "/SET/". An empty directory
- * makes no set version (a warning in the log), and the job finishes. Content stored before a crash
- * is found again: the next call gives the same answer. */
+ * makes no set version (a warning in the log if the job names a set), and the job finishes. Content
+ * stored before a crash is found again: the next call gives the same answer. */
 int lake_job_store(struct lake *l,
                    struct lake_job_change *change,
                    const char *directory,
@@ -163,6 +168,11 @@ int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e
  * gets them when it is stored, or now when it is there already. */
 int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e);
 
+/* A tag that names a set: if the job makes it, as lake_job_tag; if the job reads it, the version
+ * that it reads is tagged: its input, its code, or a set that its input was made of. ERR_NOTFOUND:
+ * it is neither; ERR_DENIED: the caller may not change that set. */
+int lake_job_tag_set(struct lake *l, int64_t id, const char *set, const char *pair, struct err *e);
+
 /* One point of a series that the job printed. */
 struct lake_job_metric {
     const char *name; /* at most LAKE_KEY_MAX bytes */
@@ -172,6 +182,39 @@ struct lake_job_metric {
  * 1,000 names a job: what goes beyond is ERR_USAGE and leaves the earlier ones. */
 int lake_job_add_metrics(
     struct lake *l, int64_t id, const struct lake_job_metric *metrics, size_t n, struct err *e);
+/* Brings the metadata of the job and of its output up to the points added: for a series NAME its
+ * value at the highest step, NAME.min, NAME.max and NAME.steps, each also as metric.NAME... A step
+ * to storing or to a final state does the same. Series that did not change cost nothing. */
+int lake_job_tell_metrics(struct lake *l, int64_t id, struct err *e);
+
+/* A series as a whole; NAN: there is no such value, or it is not a number. */
+struct lake_job_series {
+    const char *name;
+    double last, last_step, min, max;
+    int64_t steps;
+};
+/* By name. */
+int lake_job_summaries(struct lake *l,
+                       int64_t id,
+                       int (*visit)(void *context, const struct lake_job_series *s, struct err *e),
+                       void *context,
+                       struct err *e);
+struct lake_value;
+/* The parameters, by name, without "param.". */
+int lake_job_params(struct lake *l,
+                    int64_t id,
+                    int (*visit)(void *context, const struct lake_value *v, struct err *e),
+                    void *context,
+                    struct err *e);
+
+/* The other metadata of a job, by key: tags, and the parameters under their bare names. Metrics are
+ * not among them. */
+int lake_job_tags(struct lake *l,
+                  int64_t id,
+                  int (*visit)(void *context, const struct lake_value *v, struct err *e),
+                  void *context,
+                  struct err *e);
+
 /* By name, then step. name NULL = all. */
 int lake_job_metrics(struct lake *l,
                      int64_t id,

@@ -71,15 +71,33 @@ static int run_point(struct adding *a,
                   isnan(m->value) ? DB_NULL : DB_REAL(m->value));
 }
 
-static int count_one(struct adding *a, const char *name, struct err *e)
+/* A point at a new step: the series as a whole follows. */
+static int count_one(struct adding *a, const struct lake_job_metric *m, struct err *e)
 {
     if (a->points >= POINTS_MAX)
         return err_set(e, ERR_USAGE, "job %lld has %d points of metrics, no room for more of %s",
-                       (long long)a->job, POINTS_MAX, name);
+                       (long long)a->job, POINTS_MAX, m->name);
     a->points++;
     return db_run(a->l->db, e,
-                  "UPDATE job_series SET points = points + 1 WHERE job = $1 AND name = $2",
-                  DB_INT(a->job), DB_TEXT(name));
+                  "UPDATE job_series SET points = points + 1, untold = MAX(untold, 1),"
+                  " last = CASE WHEN $3 < last_step THEN last ELSE $4 END,"
+                  " last_step = CASE WHEN $3 < last_step THEN last_step ELSE $3 END,"
+                  " least = CASE WHEN least <= $4 OR $4 IS NULL THEN least ELSE $4 END,"
+                  " most = CASE WHEN most >= $4 OR $4 IS NULL THEN most ELSE $4 END"
+                  " WHERE job = $1 AND name = $2",
+                  DB_INT(a->job), DB_TEXT(m->name), DB_REAL(m->step + 0.0),
+                  isnan(m->value) ? DB_NULL : DB_REAL(m->value));
+}
+
+/* The value of a step is another one now; it may have been the least or the greatest. */
+static int change_one(struct adding *a, const struct lake_job_metric *m, struct err *e)
+{
+    return db_run(a->l->db, e,
+                  "UPDATE job_series SET untold = 2,"
+                  " last = CASE WHEN $3 = last_step THEN $4 ELSE last END"
+                  " WHERE job = $1 AND name = $2",
+                  DB_INT(a->job), DB_TEXT(m->name), DB_REAL(m->step + 0.0),
+                  isnan(m->value) ? DB_NULL : DB_REAL(m->value));
 }
 
 static int add_point(struct adding *a, const struct lake_job_metric *m, struct err *e)
@@ -93,10 +111,14 @@ static int add_point(struct adding *a, const struct lake_job_metric *m, struct e
                   series, m, e) < 0)
         return -1;
     if (db_changes(a->l->db) > 0)
-        return count_one(a, m->name, e);
-    return run_point(
-        a, "UPDATE job_metric SET value = $4 WHERE job = $1 AND series = $2 AND step = $3", series,
-        m, e);
+        return count_one(a, m, e);
+    /* A log that is read again tells nothing new. */
+    if (run_point(a,
+                  "UPDATE job_metric SET value = $4 WHERE job = $1 AND series = $2 AND step = $3"
+                  " AND value IS DISTINCT FROM $4",
+                  series, m, e) < 0)
+        return -1;
+    return db_changes(a->l->db) > 0 ? change_one(a, m, e) : 0;
 }
 
 static int add_points(struct adding *a,

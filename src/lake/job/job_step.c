@@ -41,6 +41,10 @@ int lake_job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err
     };
     copy_name(out->creator, db_text(q, 0));
     copy_name(out->output_name, db_text(q, 8));
+    if (!out->output_name[0])
+        snprintf(out->output_name, sizeof out->output_name, LAKE_JOB_SET "%lld", (long long)id);
+    else
+        out->output_named = true;
     return 0;
 }
 
@@ -162,7 +166,8 @@ int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e
     now = now < row.changed_ms ? row.changed_ms : now;
     clean_text(change->reason ? change->reason : "", reason);
     if (write_change(l, &row, change, reason, now, e) < 0 ||
-        lake_job_log(l, change->id, change->to, now, reason, e) < 0)
+        lake_job_log(l, change->id, change->to, now, reason, e) < 0 ||
+        (change->to >= LAKE_JOB_STORING && lake_job_tell(l, &row, e) < 0))
         return -1;
     change->applied = true;
     return 0;

@@ -14,22 +14,12 @@
 
 /* ---- tags ---- */
 
-static int mark_tag(struct lake *l, int64_t job, const char *pair, struct err *e)
-{
-    struct meta_pair split;
-    int64_t key;
-
-    if (meta_pair_split(pair, &split, e) < 0 || meta_key_find(l, split.key, &key, e) < 0)
-        return -1;
-    return db_run(l->db, e, "INSERT INTO job_tag (job, key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-                  DB_INT(job), DB_INT(key));
-}
-
 static int write_tag(struct lake *l, const struct job_row *row, const char *pair, struct err *e)
 {
-    if (meta_put(l, LAKE_ITEM_JOB, row->id, pair, e) < 0 || mark_tag(l, row->id, pair, e) < 0)
-        return -1;
-    return row->output_version ? meta_put(l, LAKE_ITEM_SET, row->output_version, pair, e) : 0;
+    struct meta_pair split;
+
+    return meta_pair_split(pair, &split, e) < 0 ? -1
+                                                : lake_job_key_put(l, row, JOB_KEY_TAG, &split, e);
 }
 
 static int write_tags(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
@@ -56,19 +46,46 @@ int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n,
                : 0;
 }
 
-/* What the job printed so far, on its output as well; and the job itself, to be found by. */
-static int copy_tags(struct lake *l, int64_t job, int64_t set_version, struct err *e)
+/* The version of the set that the job reads, "@S:3"; NULL: none, or e. */
+static char *version_read(struct lake *l, const struct job_row *row, const char *set, struct err *e)
 {
-    if (db_run(l->db, e, /* A slot begins with the key and the kind of thing: see meta_slot. */
-               "INSERT INTO meta (kind, item, key, slot, number, value)"
-               " SELECT $3, $2, m.key, m.slot + ($3 - $4) * $5, m.number, m.value"
-               " FROM job_tag t CROSS JOIN meta m WHERE t.job = $1 AND m.kind = $4 AND m.item = $1"
-               " AND m.key = t.key",
-               DB_INT(job), DB_INT(set_version), DB_INT(LAKE_ITEM_SET), DB_INT(LAKE_ITEM_JOB),
-               DB_INT(META_SLOTS)) < 0)
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
+        "SELECT v.number FROM fileset f CROSS JOIN set_version v WHERE f.project = $1"
+        " AND f.name = $2 AND v.fileset = f.id AND (v.id IN ($3, $4)"
+        " OR v.id IN (SELECT parent FROM edge WHERE child = $3)) ORDER BY v.id DESC LIMIT 1",
+        DB_INT(l->project), DB_TEXT(set), DB_INT(row->input_version), DB_INT(row->code_version));
+    int found = db_step(q, e);
+
+    if (found == 0)
+        err_set(e, ERR_NOTFOUND, "job %lld neither reads nor makes a set %.100s",
+                (long long)row->id, set);
+    return found == 1 ? lake_ref_of_set(set, db_int(q, 0)) : NULL;
+}
+
+int lake_job_tag_set(struct lake *l, int64_t id, const char *set, const char *pair, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    const char *const pairs[] = {pair};
+    struct job_row row;
+
+    if (lake_job_row_own(l, id, &row, e) < 0)
         return -1;
+    if (strcmp(set, row.output_name) == 0)
+        return lake_job_tag(l, id, pairs, 1, e);
+    AUTO_MEM char *name = version_read(l, &row, set, e);
+    return !name || lake_resolve(l, name, LAKE_WRITE, &ref, e) < 0 ? -1
+                                                                   : lake_tag(l, &ref, pairs, 1, e);
+}
+
+/* What is known of the job, on its output as well; and the job itself, to be found by. */
+static int copy_keys(struct lake *l, int64_t job, int64_t set_version, struct err *e)
+{
     AUTO_MEM char *of_job = mem_printf("job=%lld", (long long)job);
-    return meta_put(l, LAKE_ITEM_SET, set_version, of_job, e);
+
+    return lake_job_keys_copy(l, job, set_version, e) < 0
+               ? -1
+               : meta_put(l, LAKE_ITEM_SET, set_version, of_job, e);
 }
 
 /* ---- the output ---- */
@@ -127,15 +144,15 @@ static int take_output(void *context, int64_t set_version, struct err *e)
         return err_set(e, ERR_USAGE, "job %lld came to its end meanwhile", (long long)s->row.id);
     }
     if (db_run(s->l->db, e,
-               "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
+               "UPDATE job SET output_version = $2, output = '@' || $3 || ':' ||"
                " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
-               DB_INT(s->row.id), DB_INT(set_version)) < 0)
+               DB_INT(s->row.id), DB_INT(set_version), DB_TEXT(s->row.output_name)) < 0)
         return -1;
     if (set_version == s->again) /* which has its edges and tags */
         return 0;
     if (add_edge(s->l, s->row.id, set_version, s->row.input_version, 0, e) < 0 ||
         add_edge(s->l, s->row.id, set_version, s->row.code_version, 1, e) < 0 ||
-        copy_tags(s->l, s->row.id, set_version, e) < 0)
+        copy_keys(s->l, s->row.id, set_version, e) < 0)
         return -1;
     AUTO_MEM char *differs = mem_printf(LAKE_TAG_NON_DETERMINISTIC "=%s", s->text ? s->text : "");
     return s->again ? meta_put(s->l, LAKE_ITEM_SET, set_version, differs, e) : 0;
@@ -173,8 +190,9 @@ static int store_output(struct storing *s, struct err *e)
     }
     if (summary.files > 0)
         return 0;
-    log_warn("lake", "job %lld wrote nothing: there is no version of @%s of it",
-             (long long)s->row.id, s->row.output_name);
+    if (s->row.output_named)
+        log_warn("lake", "job %lld wrote nothing: there is no version of @%s of it",
+                 (long long)s->row.id, s->row.output_name);
     if (lake_job_step(s->l, s->change, 1, e) < 0)
         return -1;
     return s->change->applied ? 0 : answer_again(s, e);
@@ -192,8 +210,6 @@ static int store_job(struct storing *s, struct err *e)
         return -1;
     if (lake_job_state_final(s->row.state))
         return answer_again(s, e);
-    if (!s->row.output_name[0])
-        return lake_job_step(l, s->change, 1, e);
     return store_output(s, e);
 }
 

@@ -5,9 +5,9 @@
 #include "base/utf8.h"
 #include "lake/core/path.h"
 #include "lake/job/internal.h"
-#include "lake/job/job_args.h"
 #include "lake/meta/internal.h"
 #include "lake/meta/meta.h"
+#include "lake/meta/meta_value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -104,6 +104,9 @@ static int check_request(const struct lake_job_request *r, struct err *e)
     for (size_t i = 0; i < r->n_tags; i++)
         if (lake_tag_check(r->tags[i], e) < 0)
             return -1;
+    for (size_t i = 0; i < r->n_params; i++)
+        if (meta_key_check(r->params[i], strcspn(r->params[i], "="), e) < 0)
+            return -1;
     return r->output ? lake_path_check_set(r->output, e) : 0;
 }
 
@@ -196,13 +199,6 @@ static int insert_texts(struct submission *s, const struct lake_job_request *r, 
                   DB_TEXT(r->details ? r->details : "{}"));
 }
 
-static int tag_argument(void *context, const struct meta_pair *pair, struct err *e)
-{
-    const struct submission *s = context;
-
-    return meta_put_pair(s->l, LAKE_ITEM_JOB, s->id, pair, e);
-}
-
 static int submit_one(struct submission *s, const struct lake_job_request *r, struct err *e)
 {
     struct job_row old;
@@ -217,7 +213,7 @@ static int submit_one(struct submission *s, const struct lake_job_request *r, st
     if (insert_job(s, r, e) < 0 || insert_texts(s, r, e) < 0 ||
         lake_job_log(s->l, s->id, LAKE_JOB_QUEUED, s->now_ms, "", e) < 0)
         return -1;
-    if (lake_job_args_each(r->command, r->n_command, tag_argument, s, e) < 0)
+    if (lake_job_keys_submit(s->l, s->id, r, e) < 0)
         return -1;
     for (size_t i = 0; i < r->n_tags; i++)
         if (meta_put(s->l, LAKE_ITEM_JOB, s->id, r->tags[i], e) < 0)

@@ -127,13 +127,29 @@ static int for_each_item(struct each *each, const struct lake_ref *ref, struct e
 
 /* ---- tag and untag ---- */
 
+/* A tag by hand stays when a metric of its name goes on: see enum job_key_kind. */
+static int own_keys(struct each *each, int64_t job, struct err *e)
+{
+    struct meta_pair split;
+    int64_t key = 0;
+
+    for (size_t i = 0; i < each->n; i++) {
+        if (meta_pair_split(each->words[i], &split, e) < 0 ||
+            meta_key_find(each->l, split.key, &key, e) < 0 ||
+            db_run(each->l->db, e, "UPDATE job_tag SET kind = 0 WHERE job = $1 AND key = $2",
+                   DB_INT(job), DB_INT(key)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int put_pairs(struct each *each, enum lake_item kind, int64_t item, struct err *e)
 {
     for (size_t i = 0; i < each->n; i++)
         if ((kind == LAKE_ITEM_JOB && meta_job_pair_check(each->words[i], e) < 0) ||
             meta_put(each->l, kind, item, each->words[i], e) < 0)
             return -1;
-    return 0;
+    return kind == LAKE_ITEM_JOB ? own_keys(each, item, e) : 0;
 }
 
 int meta_tag_ref(

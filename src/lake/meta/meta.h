@@ -36,7 +36,8 @@ struct lake_value {
     double number;    /* NUMBER; TIME: epoch ms */
 };
 
-/* An answer; borrowed for the call. Values: built-ins first, then the others by key. */
+/* An answer; borrowed for the call. Values: built-ins first, then the others by key. param.NAME and
+ * metric.NAME are among them where NAME alone has another value. */
 struct lake_found {
     const char *ref;  /* "/p#2", "/p#*", "@S:1", "job:7" */
     const char *kind; /* "file", "path", "set", "job" */
@@ -65,6 +66,14 @@ int lake_find(struct lake *l,
               lake_visit_found *visit,
               void *context,
               struct err *e);
+/* The same conditions for values that the caller has. NULL: e. */
+struct lake_where;
+struct lake_where *lake_where_new(const char *expression, struct err *e);
+void lake_where_free(struct lake_where *w);
+AUTO_DEFINE(lake_where)
+/* Of values with the same key the first counts. Texts of numbers may be NULL. */
+bool lake_where_holds(const struct lake_where *w, const struct lake_value *values, size_t n);
+
 /* The keys that an expression asks to be there, each once. */
 int lake_find_keys(const char *expression, lake_visit_text *visit, void *context, struct err *e);
 /* Everything known about a thing, as find would show it; about each file of a directory. */

@@ -70,27 +70,27 @@ static bool is_id(int64_t id, uint32_t top)
     return id >= 1 && id <= top;
 }
 
-/* Edges in order of the child. Damaged ones are left out: fsck tells them. */
+/* Edges in order of the child. Only edges of jobs have a job, so that their kind need not be read.
+ * Damaged ones are left out: fsck tells them. */
 static int read_edges(struct loading *g, size_t piece, struct db *d, struct err *e)
 {
     struct raw_edges *out = &g->edges[piece];
     struct db_query *q = ask_piece(&g->range, piece, EDGE_PIECES, d,
-                                   "SELECT child, parent, kind, job FROM edge"
+                                   "SELECT child, parent, job FROM edge"
                                    " WHERE child >= $1 AND child <= $2 ORDER BY child, parent",
                                    e);
     int got;
 
     while ((got = db_step(q, e)) == 1) {
-        int64_t child = db_int(q, 0), parent = db_int(q, 1);
-        bool of_job = db_int(q, 2) == LAKE_EDGE_JOB;
+        int64_t child = db_int(q, 0), parent = db_int(q, 1), job = db_int(q, 2);
         if (!is_id(parent, g->range.top) || parent >= child)
             continue;
         out->items = mem_room(out->items, out->n, &out->cap, sizeof *out->items);
         out->items[out->n++] = (struct raw_edge){
             .child = (uint32_t)child,
-            .link = {.job = of_job ? db_int(q, 3) : 0,
+            .link = {.job = job,
                      .parent = (uint32_t)parent,
-                     .kind = of_job ? LAKE_EDGE_JOB : LAKE_EDGE_CREATE},
+                     .kind = job > 0 ? LAKE_EDGE_JOB : LAKE_EDGE_CREATE},
         };
     }
     return got;

@@ -1,5 +1,6 @@
 /* plan.solve and plan.check: from the text of a pipeline to a plan, without a command line. */
 #include "app/calling.h"
+#include "app/plan/plan.h"
 
 #include "tap.h"
 
@@ -151,6 +152,43 @@ static void check_check(void)
     CHECK(result < 0 && strstr(c.err.text, "not/there.yaml"), "no file: %s", c.err.text);
 }
 
+/* Jumps an hour whenever it is read: every limit is over at once. */
+static double hasty_clock(void)
+{
+    static double now_s;
+
+    return now_s += 3600;
+}
+
+/* The time for side questions is over before the first of them: the plan stays as it is. */
+static void check_side_questions(void)
+{
+    AUTO(arena) struct arena *arena = arena_new((size_t)1 << 20);
+    AUTO(app) struct app *app = app_new(&(struct app_options){.home = c.home, .role = APP_ADMIN});
+    AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
+    struct answer answer = {.arena = arena, .request = plan_solve_operation.request};
+    struct plan_request q = {.pipeline = pipeline,
+                             .catalog = catalog,
+                             .market = 1,
+                             .risk = 1,
+                             .solver = 1,
+                             .solve_limit_s = 10,
+                             .budget_usd = (double)NAN,
+                             .deadline_s = (double)NAN,
+                             .max_hourly_usd = (double)NAN};
+    struct app_plan_report report;
+
+    p->now_s = hasty_clock;
+    int result = app_plan_open(p, app, &q, &answer, &c.err);
+    CHECK(result == 0 && app_plan_ask(p, false, &c.err) == 0, "asked: %s", c.err.text);
+    app_plan_ask_singles(p);
+    result = app_plan_report(p, arena, &report, &c.err);
+    CHECK(result == 0 && report.point.cost_microusd == 60000 && !report.reason,
+          "the plan stands: %s", report.status);
+    CHECK(!report.single_cloud_complete && report.single_cloud.n == 1,
+          "single clouds: the plan's own is known without asking, the others are left out");
+}
+
 int main(void)
 {
     calling_open(&c);
@@ -162,6 +200,7 @@ int main(void)
     check_refused();
     check_spelling();
     check_check();
+    check_side_questions();
     free(catalog);
     calling_close(&c);
     return TAP_DONE();

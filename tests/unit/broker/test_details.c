@@ -8,10 +8,13 @@
 static void round_trip(void)
 {
     struct spec_pair envs[] = {{"B", "2"}, {"A", "1 \"x\"\n"}, {"E", ""}};
+    struct spec_pair submitter[] = {{"PATH", "/bin"}};
     const char *const secrets[] = {"TOKEN"};
     const struct job_details d = {
         .envs = envs,
         .n_envs = 3,
+        .submitter = submitter,
+        .n_submitter = 1,
         .secrets = secrets,
         .n_secrets = 1,
         .on = "pool",
@@ -30,6 +33,9 @@ static void round_trip(void)
               strcmp(back.envs[0].value, "2") == 0 &&
               strcmp(back.envs[1].value, "1 \"x\"\n") == 0 && strcmp(back.envs[2].value, "") == 0,
           "the environment, in order");
+    CHECK(back.n_submitter == 1 && strcmp(back.submitter[0].key, "PATH") == 0 &&
+              strcmp(back.submitter[0].value, "/bin") == 0,
+          "the submitter's");
     CHECK(back.n_secrets == 1 && strcmp(back.secrets[0], "TOKEN") == 0, "the names of secrets");
     CHECK(strcmp(back.on, "pool") == 0 && strcmp(back.stage, "train") == 0 &&
               strcmp(back.git_commit, "0123abcd") == 0 && back.git_dirty &&
@@ -59,6 +65,7 @@ static void refused(void)
         "{",
         "{\"env\": 1}",
         "{\"env\": {\"A\": 1}}",
+        "{\"submitter_env\": {\"A\": null}}",
         "{\"secrets\": {}}",
         "{\"secrets\": [1]}",
     };

@@ -35,9 +35,9 @@ static void note_malformed(void *context, const char *text)
     snprintf(f->malformed, sizeof f->malformed, "%s", text);
 }
 
-static struct logscan *new_scan(struct found *f)
+static struct logscan *new_scan(struct found *f, bool json)
 {
-    const struct logscan_visitor visitor = {f, note_tag, note_metric, note_malformed};
+    const struct logscan_visitor visitor = {f, note_tag, note_metric, note_malformed, json};
 
     buf_init(&f->text, 1 << 20);
     return logscan_new(&visitor);
@@ -87,7 +87,9 @@ static const struct line_case {
     {"[TRADEWIND_METRIC] loss 1\n", "!;"},
     {"[TRADEWIND_METRIC] loss 1 2 3\n", "!;"},
     {"[TRADEWIND_METRIC] loss one 2\n", "!;"},
-    {"[TRADEWIND_METRIC] loss 1 inf\n", "!;"},
+    {"[TRADEWIND_METRIC] loss 1 inf\n", "M loss 1 nan;"},
+    {"[TRADEWIND_METRIC] loss 1 -NaN\n", "M loss 1 nan;"},
+    {"{\"loss\": 1}\n", ""},
     {"[TRADEWIND_TAGS] a:1\n", "!;"},
     /* the ones after a bad one still count */
     {"[TRADEWIND_TAG]\n[TRADEWIND_TAG] a:1\n", "!;T - a=1;"},
@@ -97,7 +99,7 @@ static const struct line_case {
 static bool finds(const struct line_case *c, size_t piece)
 {
     struct found f = {0};
-    AUTO(logscan) struct logscan *s = new_scan(&f);
+    AUTO(logscan) struct logscan *s = new_scan(&f, false);
     size_t n = strlen(c->log);
 
     for (size_t i = 0; i < n; i += piece)
@@ -122,7 +124,7 @@ static void zero_byte(void)
 {
     static const char log[] = "[TRADEWIND_TAG] a:1\0002\n";
     struct found f = {0};
-    AUTO(logscan) struct logscan *s = new_scan(&f);
+    AUTO(logscan) struct logscan *s = new_scan(&f, false);
 
     logscan_take(s, log, sizeof log - 1);
     CHECK(strcmp(buf_str(&f.text), "!;") == 0, "a zero byte in a mark is told");
@@ -136,7 +138,7 @@ static void long_lines(void)
 
     for (size_t over = 0; over < 2; over++) {
         struct found f = {0};
-        AUTO(logscan) struct logscan *s = new_scan(&f);
+        AUTO(logscan) struct logscan *s = new_scan(&f, false);
         size_t n = LOGSCAN_LINE_MAX + over;
         AUTO_MEM char *line = mem_zero(n + 2, 1);
         memset(line, 'x', n);
@@ -154,7 +156,7 @@ static void long_lines(void)
 static void messages(void)
 {
     struct found f = {0};
-    AUTO(logscan) struct logscan *s = new_scan(&f);
+    AUTO(logscan) struct logscan *s = new_scan(&f, false);
 
     logscan_take(s, "[TRADEWIND_TAG_NUM] acc:\x1b[1mhigh\n", 33);
     CHECK(strstr(f.malformed, "[TRADEWIND_TAG_NUM] acc:?[1mhigh: ") == f.malformed &&
@@ -199,7 +201,7 @@ static void last_lines(void)
     for (size_t i = 0; i < sizeof tail_cases / sizeof *tail_cases; i++) {
         const struct tail_case *c = &tail_cases[i];
         struct found f = {0};
-        AUTO(logscan) struct logscan *s = new_scan(&f);
+        AUTO(logscan) struct logscan *s = new_scan(&f, false);
         logscan_take(s, c->log, strlen(c->log));
         const char *tail = logscan_last_lines(s, c->max);
         CHECK(strcmp(tail, c->tail) == 0, "last lines: %s", c->name);
@@ -211,7 +213,7 @@ static void last_lines(void)
 static void last_of_many(void)
 {
     struct found f = {0};
-    AUTO(logscan) struct logscan *s = new_scan(&f);
+    AUTO(logscan) struct logscan *s = new_scan(&f, false);
     char line[32];
     bool good = true;
 
@@ -232,9 +234,39 @@ static void last_of_many(void)
     buf_clear(&f.text);
 }
 
+/* With JSON asked for. */
+static void json(void)
+{
+    static const struct line_case cases[] = {
+        {"{\"loss\": 0.42, \"step\": 10}\n", "M loss 10 0.42;"},
+        {"  {\"step\":2,\"a\":1,\"b\":-3e2} \r\n", "M a 2 1;M b 2 -300;"},
+        {"{\"a\": 1}\nplain\n{\"a\": 2}", "M a 1 1;M a 2 2;"},
+        {"{\"a\": NaN, \"b\": -Infinity, \"step\": 1, \"t\": \"NaN\"}\n", "M a 1 nan;M b 1 nan;"},
+        {"{\"a\\\"NaN\": 1}\n", "M a\"NaN 1 1;"},
+        {"{\"s\": \"x\", \"l\": [1], \"o\": {\"p\": 1}, \"t\": true, \"n\": null, \"\": 1}\n", ""},
+        {"{'loss': 0.5}\n{'loss': 0.4}\n", "!;"},
+        {"[TRADEWIND_METRIC] loss 1 2\n{\"loss\": 3, \"step\": 2}\n", "M loss 1 2;M loss 2 3;"},
+        {"[1, 2]\n", ""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t piece = 1; piece < 50; piece += 9) {
+            struct found f = {0};
+            AUTO(logscan) struct logscan *s = new_scan(&f, true);
+            for (size_t at = 0, n = strlen(cases[i].log); at < n; at += piece)
+                logscan_take(s, cases[i].log + at, n - at < piece ? n - at : piece);
+            logscan_end(s);
+            CHECK(strcmp(buf_str(&f.text), cases[i].found) == 0, "JSON %zu in pieces of %zu: %s", i,
+                  piece, buf_str(&f.text));
+            buf_clear(&f.text);
+        }
+    }
+}
+
 int main(void)
 {
     lines();
+    json();
     zero_byte();
     long_lines();
     messages();

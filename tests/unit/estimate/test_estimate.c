@@ -15,6 +15,7 @@ static const char offers[] =
     "aws,r1,,p2.xlarge,4,61,K80,1,,0.9,,\n"
     "aws,r1,,p3.2xlarge,8,61,V100,1,,3.06,,\n"
     "aws,r1,,p3.8xlarge,32,244,V100,4,,12.24,,\n"
+    "aws,r1,,p4d.24xlarge,96,1152,A100,8,,32.77,,\n"
     "aws,r1,,half,2,8,T4,0.5,,0.2,,\n"
     "aws,r1,,tpu,,,tpu-v5e-8,1,,9.6,,\n";
 
@@ -189,6 +190,62 @@ static void guessed(const struct catalog *c, const struct throughputs *t)
           "without an estimate: an hour, half an hour to an hour and a half");
 }
 
+static double guess_on(const struct catalog *c,
+                       const struct throughputs *t,
+                       const struct spec_stage *stage,
+                       const char *type)
+{
+    struct estimate got = {0};
+
+    return estimate_run(stage, c, kind_named(c, type), t, NULL, &got) ? got.run_s : -1;
+}
+
+/* p3.8xlarge has V100, p4d.24xlarge A100, c5.xlarge none. */
+static void guessed_by_speed(const struct catalog *c, const struct throughputs *t)
+{
+    struct spec_accelerator any = {0};
+    struct spec_resources gpu = {.accelerators = &any, .n_accelerators = 1};
+    struct spec_pair envs[] = {{"MODEL", "resnet_50"}, {"EPOCHS", "3"}};
+    struct spec_stage stage = {.name = "train",
+                               .num_nodes = 1,
+                               .alternatives = &gpu,
+                               .n_alternatives = 1,
+                               .run = "python train.py",
+                               .estimate = {.kind = SPEC_ESTIMATE_GUESS, .work = 10}};
+    struct spec spec = {.file = "f.yaml"};
+    AUTO(arena) struct arena *a = arena_new(1 << 20);
+    struct guess_list guesses = {.arena = a};
+
+    CHECK(fabs(guess_on(c, t, &stage, "p3.8xlarge") - 3600) < 1e-6, "an hour on a V100");
+    CHECK(fabs(guess_on(c, t, &stage, "p4d.24xlarge") - 3600 / 2.5) < 1e-6,
+          "on an A100 by the data sheets: 312 / 125 of the speed");
+    CHECK(fabs(guess_on(c, t, &stage, "c5.xlarge") - 3600) < 1e-6, "an hour without any");
+    estimate_check(&spec, &stage, t, NULL, &guesses, NULL);
+    CHECK(guesses.n == 1 && strstr(guesses.items[0].value, "1 h on a V100"), "it says so");
+    /* 10 GB are 100,000 samples; 3 epochs of batches of 128 at 2.845981212 per second */
+    stage.envs = envs;
+    stage.n_envs = 2;
+    double on_v100 = 3 * 1e5 / 128 / 2.845981212;
+    CHECK(fabs(guess_on(c, t, &stage, "p3.8xlarge") - on_v100) < 1e-6,
+          "a model that is named: %g s", on_v100);
+    CHECK(fabs(guess_on(c, t, &stage, "p4d.24xlarge") - on_v100 / 2.5) < 1e-6,
+          "... and scaled where it was not measured");
+    estimate_check(&spec, &stage, t, NULL, &guesses, NULL);
+    CHECK(guesses.n == 2 && strstr(guesses.items[1].why, "3 epochs of 10 GB") &&
+              strstr(guesses.items[1].why, "ResNet-50 with batch size 128"),
+          "it says from what: %s", guesses.n == 2 ? guesses.items[1].why : "");
+    stage.n_envs = 0;
+    stage.run = "cd x && python t.py --arch=resnet18 --epochs 2 --modelling 5";
+    CHECK(fabs(guess_on(c, t, &stage, "p3.8xlarge") - 2 * 1e5 / 256 / 16.9873711) < 1e-6,
+          "or by options of its command");
+    stage.run = "python t.py --model mine --epochs 2";
+    CHECK(fabs(guess_on(c, t, &stage, "p3.8xlarge") - 3600) < 1e-6,
+          "a model that the table does not have: an hour");
+    stage.estimate.left = 0.25;
+    CHECK(fabs(guess_on(c, t, &stage, "p4d.24xlarge") - 3600 / 2.5 / 4) < 1e-6,
+          "a quarter of it is left");
+}
+
 static void zero_throughput(const struct catalog *c)
 {
     char path[] = "/tmp/tradewind-estimate-XXXXXX";
@@ -283,6 +340,7 @@ int main(void)
     if (c && t) {
         run_times(c, t);
         guessed(c, t);
+        guessed_by_speed(c, t);
         zero_throughput(c);
         checks(t);
     }

@@ -11,13 +11,20 @@ static void test_round_trip(void)
     const char *command[] = {"python3", "-c", "print('a\\n')\nprint(2)", ""};
     const char *env[] = {"A=1", "B=two words\\", "C="};
     const char *secrets[] = {"B"};
+    const char *unset[] = {"PATH", "D"};
+    const struct jobfile_mount mounts[] = {{"/p/a b/", "/data"}, {"p/f", "~/\\f"}};
     struct jobfile in = {.id = INT64_MAX,
                          .command = command,
                          .n_command = 4,
                          .env = env,
                          .n_env = 3,
+                         .unset = unset,
+                         .n_unset = 2,
                          .secrets = secrets,
                          .n_secrets = 1,
+                         .image = "a/b:1",
+                         .mounts = mounts,
+                         .n_mounts = 2,
                          .cpus = 0.1,
                          .memory_mb = 768,
                          .time_limit_s = 1.5,
@@ -37,11 +44,19 @@ static void test_round_trip(void)
         same = same && !strcmp(out.command[i], command[i]);
     for (size_t i = 0; i < 3; i++)
         same = same && !strcmp(out.env[i], env[i]);
+    CHECK(out.n_unset == 2 && !strcmp(out.unset[0], "PATH") && !strcmp(out.unset[1], "D"),
+          "variables that it does not get");
     CHECK(same && !out.command[4], "every word as it was, and a NULL for exec");
     CHECK(out.cpus == 0.1 && out.memory_mb == 768 && out.time_limit_s == 1.5 && out.grace_s == 0 &&
               out.log_max == 1 << 20 && out.lease_s == 600,
           "numbers to the last bit");
     CHECK(!strcmp(out.power_off, "sudo poweroff\n"), "the command that powers off");
+    CHECK(!strcmp(out.image, "a/b:1"), "the image");
+    same = out.n_mounts == 2;
+    for (size_t i = 0; same && i < 2; i++)
+        same = !strcmp(out.mounts[i].source, mounts[i].source) &&
+               !strcmp(out.mounts[i].target, mounts[i].target);
+    CHECK(same, "the mounts");
     jobfile_clear(&out);
     free(text);
 }

@@ -111,7 +111,7 @@ static void check_case(const struct plan_problem *p, struct tally *t)
 {
     struct goal goal = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
     struct incumbent incumbent = {.goal = &goal};
-    struct cutoff cutoff = {stopped_clock, 60};
+    struct cutoff cutoff = {.now_s = stopped_clock, .end_s = 60};
     struct domain all = domain_all(p);
     struct view v;
     struct pass pass = {0};

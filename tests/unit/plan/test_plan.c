@@ -27,6 +27,7 @@ static double hasty_clock(void)
 
 struct tally {
     size_t cases, cut, dishonest, greedy_better, frontier_wrong, points, silent, risky;
+    size_t limits, together, wrong_advice;
 };
 
 static bool cheaper(const struct plan_answer *a, const struct plan_answer *b)
@@ -53,6 +54,32 @@ static void ask(const struct plan_problem *p, const struct plan_query *q, struct
 
     if (plan_solve(p, q, a, &e) < 0)
         *a = (struct plan_answer){.status = PLAN_INFEASIBLE};
+}
+
+/* The least cost with the least time: neither plan's limit leaves the other one. What would do is
+ * then the other plan's own cost and time. */
+static void check_together(const struct plan_problem *p,
+                           const struct plan_answer *best,
+                           const struct plan_answer *fast,
+                           struct tally *t)
+{
+    struct plan_query q = plan_query_default(stopped_clock);
+    struct plan_answer other;
+
+    q.goal.budget_usd = money_to_usd(best->plan.cost_microusd);
+    q.goal.deadline_s = fast->plan.time_s;
+    ask(p, &q, &other);
+    if (other.status == PLAN_INFEASIBLE) {
+        t->together++;
+        t->wrong_advice += other.smallest_budget_microusd != fast->plan.cost_microusd ||
+                           fabs(other.earliest_deadline_s - best->plan.time_s) > 1e-6 ||
+                           !strstr(other.reason, "within that budget a deadline of");
+        q.goal.budget_usd = money_to_usd(other.smallest_budget_microusd);
+        plan_answer_clear(&other);
+        ask(p, &q, &other);
+        t->wrong_advice += other.status != PLAN_OPTIMAL;
+    }
+    plan_answer_clear(&other);
 }
 
 static void check_case(const struct plan_problem *p, struct tally *t)
@@ -92,7 +119,10 @@ static void check_case(const struct plan_problem *p, struct tally *t)
     struct plan_answer cut, whole;
     ask(p, &q, &cut);
     ask(p, &patient, &whole);
-    if (cut.status != PLAN_INFEASIBLE && whole.status == PLAN_OPTIMAL) {
+    t->limits += cut.status == PLAN_LIMIT;
+    t->silent += cut.status == PLAN_LIMIT && !strstr(cut.reason, "--solve-limit");
+    t->dishonest += cut.status == PLAN_INFEASIBLE && plan_found(&whole);
+    if (plan_found(&cut) && whole.status == PLAN_OPTIMAL) {
         t->cut += cut.gap > 0;
         t->dishonest += cut.bound > whole.objective * (1 + 1e-9) ||
                         cut.objective < whole.objective * (1 - 1e-9) ||
@@ -116,6 +146,7 @@ static void check_case(const struct plan_problem *p, struct tally *t)
                  other.cheapest.cost_microusd != best.plan.cost_microusd ||
                  other.fastest.time_s != fast.plan.time_s;
     plan_answer_clear(&other);
+    check_together(p, &best, &fast, t);
     plan_answer_clear(&best);
     plan_answer_clear(&fast);
 }
@@ -155,6 +186,10 @@ int main(void)
     CHECK(t.frontier_wrong == 0, "frontiers run from the cheapest to the fastest plan (%zu points)",
           t.points);
     CHECK(t.silent == 0, "what cannot be planned says why, with the cheapest and the fastest");
+    /* The few cases under sanitizers have none of these. */
+    CHECK(t.limits > 0 || n < 300, "the limit came before any plan in %zu cases", t.limits);
+    CHECK(t.together > 0 && t.wrong_advice == 0,
+          "budget and deadline together: the least of each that would do (%zu cases)", t.together);
     CHECK(t.risky == 0, "a deadline at risk p95 holds for the high ends");
     return TAP_DONE();
 }

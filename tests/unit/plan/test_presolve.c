@@ -29,7 +29,7 @@ static struct solution solve(const struct plan_problem *p,
         .p = p,
         .domain = *d,
         .goal = {.objective = SPEC_COST, .budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX},
-        .cutoff = {stopped_clock, 60},
+        .cutoff = {.now_s = stopped_clock, .end_s = 60},
         .arena = arena};
     struct solution s = {.picks = picks};
     struct err e = {0};

@@ -108,8 +108,15 @@ static void mounts(void)
                           "  /again: s3://b/x\n");
     const struct spec_input *in = s->stages[0].inputs;
 
-    CHECK(s->stages[0].n_inputs == 7 && s->n_findings == 0,
-          "mounts with a source are inputs, once");
+    CHECK(s->stages[0].n_inputs == 7, "mounts with a source are inputs, once");
+    /* mode, name and store of /y; name and persistent of /z, and that it has no source */
+    CHECK(s->n_findings == 6, "what a mount says and is not carried out: warnings");
+    const struct spec_mount *m = s->stages[0].mounts;
+    CHECK(s->stages[0].n_mounts == 9 && same(m[0].target, "/x") && m[0].input == 0 &&
+              same(m[3].target, "/v/p") && m[3].input == 3 && same(m[4].target, "/v/q"),
+          "each mount has its path; of a list the names below it");
+    CHECK(same(m[7].target, "/again") && m[7].input == 0, "two paths of one input");
+    CHECK(same(m[8].target, "/z") && m[8].input == SIZE_MAX, "a bucket has no source");
     CHECK(same(in[0].from, "s3://b/x") && same(in[1].from, "gs://b/y") &&
               same(in[1].place.cloud, "gcp"),
           "a URI, and a storage object's");

@@ -1,0 +1,84 @@
+/* pipeline: trials of a sweep that are runs of a pipeline. start.c calls it. */
+#include "app/job/job.h"
+#include "app/plan/plan.h"
+#include "app/run/compose.h"
+#include "app/run/start.h"
+#include "app/sweep/trials.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ARENA_BYTES ((size_t)256 << 20)
+#define SOLVE_LIMIT_S 10
+
+struct sweep_pipeline {
+    struct app *app;
+    struct app_plan *plan;
+    struct answer out; /* spells the fields of run.start */
+    struct app_run_location location;
+    bool warned;
+};
+
+void sweep_pipeline_free(struct sweep_pipeline *p)
+{
+    if (!p)
+        return;
+    app_plan_free(p->plan);
+    free(p);
+}
+
+struct sweep_pipeline *sweep_pipeline_open(struct app *app,
+                                           const char *file,
+                                           const struct answer *out,
+                                           struct err *e)
+{
+    AUTO(sweep_pipeline) struct sweep_pipeline *p = mem_zero(1, sizeof *p);
+    const struct config *c = app_config(app, e);
+    const struct plan_request q = {.file = file,
+                                   .budget_usd = (double)NAN,
+                                   .deadline_s = (double)NAN,
+                                   .max_hourly_usd = (double)NAN,
+                                   .market = 1,
+                                   .risk = 1,
+                                   .solver = 1,
+                                   .solve_limit_s = SOLVE_LIMIT_S};
+
+    p->app = app;
+    p->out = *out;
+    p->out.request = run_start_operation.request;
+    p->plan = mem_zero(1, sizeof *p->plan);
+    if (!c || app_run_location_find(c, NULL, "on", &p->location, e) < 0 ||
+        app_plan_open(p->plan, app, &q, &p->out, e) < 0 || app_plan_ask(p->plan, false, e) < 0 ||
+        app_run_check_plan(p->plan, e) < 0)
+        return NULL;
+    return TAKE(p);
+}
+
+int sweep_pipeline_start(struct sweep_pipeline *p,
+                         const struct sweep_plan *plan,
+                         const char *params,
+                         const char *const *env,
+                         size_t n_env,
+                         int64_t resumed,
+                         struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    AUTO_CLEAR(run) struct run last = {0};
+    struct run run = {.user = app_run_user(p->app)};
+    struct app_run_order order = {.location = &p->location, .answer = &p->out};
+
+    if (app_job_check_month(p->app, e) < 0 ||
+        (resumed && app_run_load(p->app, resumed, &last, e) < 0))
+        return -1;
+    order.resumed = resumed ? &last : NULL;
+    p->plan->request.env = (struct field_list){env, n_env};
+    if (!p->warned)
+        app_run_warn_envs(p->app, p->plan, &p->out);
+    p->warned = true;
+    int result = app_run_compose(p->app, p->plan, &order, arena, &run, e);
+    p->plan->request.env = (struct field_list){0};
+    run.sweep = plan->name;
+    run.params = params;
+    return result < 0 ? -1 : app_run_begin(p->app, &run, e);
+}
