@@ -111,6 +111,10 @@ cp "$busybox" image/bin/ 2>/dev/null
 for program in sh cat echo sleep id env ls kill; do ln -s busybox image/bin/$program; done
 printf '#!/bin/sh\nexec /bin/sh "$@"\n' >image/bin/bash
 chmod +x image/bin/bash
+# The agent is in the container, too. With sanitizers it is no static program: its libraries come along.
+for library in $(ldd "$agent" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*'); do
+    install -D "$library" "image$library"
+done
 works() {
     [ "$(id -u)" = 0 ] && tar c -C image . | podman import --change 'ENV OF_IMAGE=yes' - tw-test &&
         podman run --rm --network host tw-test /bin/true
