@@ -26,10 +26,12 @@ DEBUG ?= -g
 # What the release build sets to zero, sanitizers find full of nonsense: else its use goes unnoticed.
 OPT := $(if $(SAN),-O1 $(DEBUG) -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-ftrivial-auto-var-init=pattern,\
-	-O2 $(DEBUG) -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
+	-O2 $(DEBUG) -fPIE -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
 CPPFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc $(CPPFLAGS)
 CFLAGS_ALL = $(CPPFLAGS_ALL) $(OPT) $(WARN) $(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
-LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
+# What is called is looked up at the start, and its table is then read-only.
+LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now) -Wl,--as-needed $(LDFLAGS)
+PIE := $(if $(SAN),,-pie)
 # What every start pays for; heavy libraries (curl, CLP) are loaded by the commands that use them.
 LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
@@ -91,13 +93,13 @@ help:
 QUICK_START := $(if $(IS_CLANG),,$(if $(findstring address,$(SAN)),-no-pie -static-libasan -static-libubsan))
 
 $(PROGRAM): $(OUT)/src/main.o $(LIB) $(BUILTIN)
-	$(CC) $(LDFLAGS_ALL) $(QUICK_START) -o $@ $^ $(LIBS)
+	$(CC) $(PIE) $(LDFLAGS_ALL) $(QUICK_START) -o $@ $^ $(LIBS)
 
 $(AGENT): $(AGENT_OBJ)
-	$(CC) $(if $(SAN),$(QUICK_START),-static) $(LDFLAGS_ALL) -o $@ $^ -lm
+	$(CC) $(if $(SAN),$(QUICK_START),-static-pie) $(LDFLAGS_ALL) -o $@ $^ -lm
 
 $(AGGREGATOR): $(AGGREGATOR_OBJ) $(FED_SRC:%.c=$(OUT)/%.o)
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ -lmicrohttpd $(FED_LIBS)
+	$(CC) $(PIE) $(LDFLAGS_ALL) -o $@ $^ -lmicrohttpd $(FED_LIBS)
 
 # One object in which only the header's names are visible: programs that link with it may use all others.
 $(OUT)/sdk/c/%.o: CPPFLAGS_ALL += -include base/banned.h

@@ -21,6 +21,16 @@ done
 is "$("$top/libexec/tradewind-agent" version)" "tradewind-agent $(<"$root/VERSION")" "so does the agent"
 is "$("$top/bin/tradewind-aggregator" --version)" "tradewind-aggregator $(<"$root/VERSION")" \
     "and the aggregator"
+# Nothing that a hostile input could overwrite is a table of code addresses, nor is any address fixed.
+for program in bin/tradewind bin/tradewind-aggregator libexec/tradewind-agent; do
+    headers=$(readelf --wide --file-header --program-headers --dynamic "$top/$program")
+    check "$program can be loaded at any address" grep -q '^ *Type: *DYN ' <<<"$headers"
+    check "$program: its tables of addresses are read-only" grep -q '^ *GNU_RELRO ' <<<"$headers"
+    check "$program: all of them, filled in at the start" grep -q 'BIND_NOW' <<<"$headers"
+    check "$program: its stack is not executable" grep -q '^ *GNU_STACK .* RW  *0x' <<<"$headers"
+    is "$(grep -c 'TEXTREL' <<<"$headers")" 0 "$program: nor is its code written"
+done
+is "$(grep -c -e INTERP -e '(NEEDED)' <<<"$headers")" 0 "the agent needs no library of its host"
 for file in include/tradewind_worker.h lib/libtradewind-worker.a lib/python3/dist-packages/tradewind/worker.py; do
     check "$file is there" test -s "$top/$file"
 done
