@@ -83,7 +83,10 @@ static void put_trial(
     const json_t *jobs = json_object_get(trial, "jobs");
     char text[32];
 
-    table_printf(table, json_is_integer(rank) ? "%lld" : "", (long long)json_integer_value(rank));
+    if (json_is_integer(rank))
+        table_printf(table, "%lld", (long long)json_integer_value(rank));
+    else
+        table_put(table, "");
     table_put(table, json_string_value(json_object_get(trial, "state")));
     for (size_t i = 0; i < n; i++)
         put_value(table, json_object_get(json_object_get(trial, "params"), names[i]));

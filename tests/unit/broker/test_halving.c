@@ -80,7 +80,7 @@ static const struct {
      2,
      false,
      "..>>...."},
-    {"not a number is worst", "ppp", {1, 1, 1}, {NAN, 2, 3}, 1, 1, false, ".>."},
+    {"not a number is worst", "ppp", {1, 1, 1}, {(double)NAN, 2, 3}, 1, 1, false, ".>."},
     {"of equal ones the first", "ppp", {1, 1, 1}, {2, 2, 2}, 1, 3, false, ">.."},
     {"failed ones do not count", "frrn", {1, 1, 1, 0}, {.1, .2, .3, 0}, 1, 3, false, ".xx+"},
     {"finished ones do", "epp", {1, 1, 1}, {.9, .2, .3}, 1, 1, false, ".>."},
