@@ -6,9 +6,11 @@ disk, a home that cannot be written."""
 import contextlib
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 
 from broker_home import PROGRAM, SLOW, Home, check, done, scratch_directory, skip, until
 
@@ -407,6 +409,27 @@ def test_long_home(scratch):
     check(until(lambda: not home.processes()), "its broker is told to end there, too")
 
 
+def test_idle_clients(scratch):
+    """More connections than the broker has room for, which say nothing, half a word or nonsense."""
+    home = Home(scratch, "crowd", idle_s=60)
+    home.good("job", "submit", "--wait", "--", "true")
+    crowd = []
+    for i in range(400):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(os.path.join(home.path, "broker.sock"))
+        client.send((b"", b"wa", b"wait 1000000\n", b"GET / HTTP/1.1\r\n\r\n")[i % 4])
+        crowd.append(client)
+    began = time.monotonic()
+    got = home.run("job", "submit", "--wait", "--", "true")
+    took_s = time.monotonic() - began
+    # A broker that could not be woken would look for new jobs after ten seconds.
+    check(got.returncode == 0 and took_s < (60 if SLOW else 8),
+          "400 idle or odd connections do not keep a job from running", got.stderr, took_s)
+    for client in crowd:
+        client.close()
+    home.stop_broker()
+
+
 def main():
     with scratch_directory() as scratch:
         home = Home(scratch, idle_s=60)
@@ -418,11 +441,12 @@ def main():
             left = home.leftovers()
             check(not left, "nothing is left", left)
             for test in (test_idle_race, test_forgotten_wake, test_unreadable_details,
-                         test_output_given_up, test_kill_between_tries, test_full_disk, test_read_only, test_long_home):
+                         test_output_given_up, test_kill_between_tries, test_full_disk, test_read_only, test_long_home,
+                         test_idle_clients):
                 test(scratch)
         finally:
             home.end_everything()
-            for name in ("idle", "unwoken", "unreadable", "unsteady", "between"):
+            for name in ("idle", "unwoken", "unreadable", "unsteady", "between", "crowd"):
                 Home(scratch, name).end_everything()
     return done()
 

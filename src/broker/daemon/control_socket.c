@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "broker/core/home.h"
 
 #include <errno.h>
@@ -16,6 +17,10 @@
 #include <unistd.h>
 
 #define WAITS_MAX 1024
+/* At the limit a new client takes the place of one that said nothing for so long. */
+#define SILENT_MS 250
+/* A client that never stops talking gets no more than its turn. */
+#define READS_PER_TURN 16
 
 struct client {
     int fd; /* -1: free */
@@ -23,6 +28,7 @@ struct client {
     size_t len;
     int64_t *waits;
     size_t n_waits, cap_waits;
+    int64_t heard_ms; /* when it connected, or sent its last bytes */
 };
 
 struct control_socket {
@@ -127,12 +133,39 @@ void control_socket_free(struct control_socket *d)
     free(d);
 }
 
-size_t control_socket_fds(const struct control_socket *d, struct pollfd *out)
+static bool is_idler(const struct client *a, const struct client *b)
+{
+    bool a_waits = a->n_waits > 0, b_waits = b->n_waits > 0;
+
+    return a_waits != b_waits ? b_waits : a->heard_ms < b->heard_ms;
+}
+
+/* Which client has to go when another one comes: one that waits for no job before one that does
+ * (and that connects again), the longest silent first. NULL: none was silent long enough. */
+static struct client *find_idle(struct control_socket *d)
+{
+    int64_t now_ms = time_monotonic_ms();
+    struct client *found = NULL;
+
+    for (size_t i = 0; i < CONTROL_SOCKET_CLIENTS_MAX; i++) {
+        struct client *c = &d->clients[i];
+        if (c->fd >= 0 && now_ms - c->heard_ms >= SILENT_MS && (!found || is_idler(c, found)))
+            found = c;
+    }
+    return found;
+}
+
+static bool is_full(const struct control_socket *d)
+{
+    return d->n_clients == CONTROL_SOCKET_CLIENTS_MAX;
+}
+
+size_t control_socket_fds(struct control_socket *d, struct pollfd *out)
 {
     size_t n = 0;
 
-    /* At the limit, further clients wait in the listener's backlog. */
-    if (d->n_clients < CONTROL_SOCKET_CLIENTS_MAX)
+    /* While all clients are busy, further ones wait in the listener's backlog. */
+    if (!is_full(d) || find_idle(d))
         out[n++] = (struct pollfd){.fd = d->listener, .events = POLLIN};
     for (size_t i = 0; i < CONTROL_SOCKET_CLIENTS_MAX; i++)
         if (d->clients[i].fd >= 0)
@@ -151,16 +184,19 @@ static void say(struct control_socket *d, struct client *c, const char *text)
 
 static bool accept_client(struct control_socket *d)
 {
-    struct client *c = d->clients;
+    struct client *c = d->clients, *idle = is_full(d) ? find_idle(d) : NULL;
 
-    if (d->n_clients == CONTROL_SOCKET_CLIENTS_MAX)
+    if (is_full(d) && !idle)
         return false;
     int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return false;
+    if (idle)
+        disconnect(d, idle);
     while (c->fd >= 0)
         c++;
     c->fd = fd;
+    c->heard_ms = time_monotonic_ms();
     d->n_clients++;
     AUTO_MEM char *greeting = mem_printf("tradewind %s %ld\n", TRADEWIND_VERSION, (long)getpid());
     say(d, c, greeting);
@@ -214,7 +250,7 @@ static bool handle_lines(struct hearing *h, struct client *c)
 
 static void read_client(struct hearing *h, struct client *c)
 {
-    for (;;) {
+    for (int turn = 0; turn < READS_PER_TURN; turn++) {
         ssize_t n = recv(c->fd, c->line + c->len, sizeof c->line - c->len, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
@@ -225,6 +261,7 @@ static void read_client(struct hearing *h, struct client *c)
             return;
         }
         c->len += (size_t)n;
+        c->heard_ms = time_monotonic_ms();
         if (!handle_lines(h, c))
             return;
     }
@@ -236,11 +273,12 @@ struct control_socket_news control_socket_hear(struct control_socket *d,
 {
     struct hearing h = {.socket = d, .waits = waits, .context = context};
 
-    while (accept_client(d))
-        ;
+    /* First the words of those who are here: a new client may take the place of a silent one. */
     for (size_t i = 0; i < CONTROL_SOCKET_CLIENTS_MAX; i++)
         if (d->clients[i].fd >= 0)
             read_client(&h, &d->clients[i]);
+    while (accept_client(d))
+        ;
     return h.news;
 }
 

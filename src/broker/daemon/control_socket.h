@@ -2,7 +2,11 @@
  *
  * The protocol has one line per message. The broker greets with "tradewind VERSION PID". A client
  * sends "wake" (the lake has new jobs), "wait ID" (answered by "final ID STATE" when the job ends)
- * or "retire" (the broker exits, for its successor). Only the owner of the home can connect. */
+ * or "retire" (the broker exits, for its successor). Only the owner of the home can connect.
+ *
+ * At most CONTROL_SOCKET_CLIENTS_MAX clients are connected. One more takes the place of the client
+ * that was silent longest, of those that wait for no job if there are any: clients that are still
+ * there connect again. */
 #ifndef BROKER_DAEMON_CONTROL_SOCKET_H
 #define BROKER_DAEMON_CONTROL_SOCKET_H
 
@@ -30,7 +34,7 @@ AUTO_DEFINE(control_socket)
 
 /* Fills out with the descriptors to poll, at most CONTROL_SOCKET_CLIENTS_MAX + 1; returns their
  * number. */
-size_t control_socket_fds(const struct control_socket *d, struct pollfd *out);
+size_t control_socket_fds(struct control_socket *d, struct pollfd *out);
 
 struct control_socket_news {
     bool woken, retire;

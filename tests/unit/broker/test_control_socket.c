@@ -1,11 +1,14 @@
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "broker/core/home.h"
 #include "broker/daemon/control_socket.h"
 #include "tap.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -135,24 +138,77 @@ static void test_bad_guests(struct control_socket *d)
     hear(d);
 }
 
-static void test_full_house(struct control_socket *d)
+/* Whether the client is greeted before the others could have been silent for ten times as long as
+ * they may. */
+static bool is_let_in(struct control_socket *d, int fd)
 {
-    int fds[CONTROL_SOCKET_CLIENTS_MAX + 1];
     char text[256];
 
-    for (size_t i = 0; i <= CONTROL_SOCKET_CLIENTS_MAX; i++)
+    for (double end_s = time_monotonic_s() + 10; time_monotonic_s() < end_s; hear(d))
+        if (!strncmp(heard(fd, text), "tradewind ", 10))
+            return true;
+    return false;
+}
+
+static void test_full_house(struct control_socket *d)
+{
+    int fds[CONTROL_SOCKET_CLIENTS_MAX], more[3];
+    char text[256];
+
+    for (size_t i = 0; i < CONTROL_SOCKET_CLIENTS_MAX; i++) {
         fds[i] = dial();
+        say(fds[i], i == 1 ? "wak" : i == 2 ? "" : "wait 7\n");
+    }
+    hear(d); /* lets them in */
+    hear(d); /* and hears what they say */
+    more[0] = dial();
+    control_socket_hear(d, note_wait, NULL);
+    CHECK(more[0] >= 0 && !strcmp(heard(more[0], text), "nothing"),
+          "when all have only just come, one more waits outside");
+    CHECK(is_let_in(d, more[0]), "until one has been silent for a while");
+    heard(fds[1], text);
+    heard(fds[2], text);
+    CHECK(!strcmp(heard(fds[1], text), "") != !strcmp(heard(fds[2], text), ""),
+          "one of those goes that wait for no job, half a word or none");
+    more[1] = dial();
+    CHECK(is_let_in(d, more[1]), "so does the other");
+    CHECK(!strcmp(heard(fds[1], text), "") && !strcmp(heard(fds[2], text), ""), "for the next");
+    say(more[0], "wait 7\n");
+    say(more[1], "wait 7\n");
     hear(d);
-    CHECK(fds[CONTROL_SOCKET_CLIENTS_MAX] >= 0, "one too many is not refused");
-    CHECK(!strcmp(heard(fds[CONTROL_SOCKET_CLIENTS_MAX], text), "nothing"), "but waits outside");
-    close(fds[0]);
-    hear(d);
-    hear(d);
-    CHECK(!strncmp(heard(fds[CONTROL_SOCKET_CLIENTS_MAX], text), "tradewind ", 10),
-          "until somebody leaves");
-    for (size_t i = 1; i <= CONTROL_SOCKET_CLIENTS_MAX; i++)
+    more[2] = dial();
+    CHECK(is_let_in(d, more[2]), "when all wait for jobs, one of those goes: it comes again");
+    size_t n = 0;
+    control_socket_tell(d, 7, "finished");
+    for (size_t i = 0; i < CONTROL_SOCKET_CLIENTS_MAX; i++) {
+        heard(fds[i], text);
+        n += strstr(text, "final 7 finished\n") != NULL;
         close(fds[i]);
+    }
+    CHECK(n == CONTROL_SOCKET_CLIENTS_MAX - 3, "the others hear of their job: %zu", n);
+    for (size_t i = 0; i < 3; i++)
+        close(more[i]);
     hear(d);
+}
+
+/* A client that talks without end does not keep the others from being heard. */
+static void test_flood(struct control_socket *d)
+{
+    static char words[1 << 16];
+    int flood = enter(d), other = enter(d);
+
+    for (size_t i = 0; i < sizeof words; i++)
+        words[i] = "wake\n"[i % 5];
+    CHECK(send(flood, words, sizeof words, MSG_NOSIGNAL | MSG_DONTWAIT) > 1 << 12,
+          "a flood of words");
+    say(other, "retire\n");
+    CHECK(hear(d).retire, "leaves the others their turn");
+    int left = 0;
+    CHECK(ioctl(flood, SIOCOUTQ, &left) == 0 && left > 0, "and waits for its own: %d", left);
+    close(flood);
+    close(other);
+    while (control_socket_has_clients(d))
+        hear(d);
 }
 
 static void test_one_broker(void)
@@ -213,6 +269,7 @@ int main(void)
     test_waiting(d);
     test_bad_guests(d);
     test_full_house(d);
+    test_flood(d);
     test_one_broker();
     test_rights();
     control_socket_free(d);
