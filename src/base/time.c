@@ -163,3 +163,11 @@ int64_t time_from_http(const char *text)
 
     return end && !*end ? (int64_t)timegm(&tm) * 1000 : 0;
 }
+
+int64_t time_from_date(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%d", &tm);
+
+    return end && !*end ? (int64_t)timegm(&tm) * 1000 : 0;
+}

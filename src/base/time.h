@@ -32,5 +32,7 @@ const char *time_iso_ms(int64_t epoch_ms, char out[static 32]);
  * GMT" as HTTP has it; 0 for what is neither. */
 int64_t time_from_iso(const char *text);
 int64_t time_from_http(const char *text);
+/* Begin of the day of "2026-11-15" (UTC); 0 for what is no date. */
+int64_t time_from_date(const char *text);
 
 #endif

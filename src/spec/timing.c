@@ -1,4 +1,5 @@
 /* The `estimate` field of a stage. */
+#include "base/number.h"
 #include "spec/reader.h"
 #include "spec/value.h"
 
@@ -175,13 +176,26 @@ static void check_form(const struct reader_value *v, struct spec_estimate *out)
             reader_value_error(v, "%s needs %s beside it", pairs[i].key, pairs[i].other);
 }
 
+/* "3h" is {hours: 3}; a bare number may be hours as well as seconds. */
+static void read_duration(const struct reader_value *v, struct spec_estimate *out)
+{
+    double number;
+
+    if (number_parse(v->node->text, &number)) {
+        reader_value_error(v, "%s: write its unit, such as 3h, or {hours: 3}", reader_shown(v));
+        return;
+    }
+    out->kind = SPEC_ESTIMATE_SECONDS;
+    reader_duration(v, 1, VALUE_MAX_RUN_S, &out->seconds);
+}
+
 void timing_read(const struct reader_value *v, void *into)
 {
     struct spec_estimate *out = &((struct spec_stage *)into)->estimate;
 
     out->line = v->line;
     if (v->node->kind == YAML_SCALAR)
-        reader_value_error(v, "%s: write which form it has, such as {hours: 3}", reader_shown(v));
+        read_duration(v, out);
     else if (reader_fields(v, fields, NULL, into))
         check_form(v, out);
 }

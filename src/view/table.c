@@ -180,12 +180,9 @@ static void print_titles(const struct table *t,
         print_line(out, indent, &line);
 }
 
-void table_print(const struct table *t,
-                 FILE *out,
-                 size_t indent,
-                 size_t max_columns,
-                 const struct text_look *look)
+void table_print(const struct table *t, FILE *out, size_t indent, const struct text_look *look)
 {
+    size_t max_columns = text_columns(look);
     AUTO_MEM size_t *widths = mem_zero(t->n_columns, sizeof *widths);
 
     assert(t->n_cells % t->n_columns == 0);

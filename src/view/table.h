@@ -34,12 +34,8 @@ void table_rule(struct table *t);
 /* Columns it takes once everything that may be cut is cut. */
 size_t table_least_width(const struct table *t);
 
-/* Prints the titles and the rows put so far, at most max_columns wide as far as the columns that
- * may be cut allow; every line begins with indent spaces. */
-void table_print(const struct table *t,
-                 FILE *out,
-                 size_t indent,
-                 size_t max_columns,
-                 const struct text_look *look);
+/* Prints the titles and the rows put so far, at most as wide as the look's lines as far as the
+ * columns that may be cut allow; every line begins with indent spaces. */
+void table_print(const struct table *t, FILE *out, size_t indent, const struct text_look *look);
 
 #endif

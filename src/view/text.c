@@ -3,12 +3,15 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define WORD_MAX_BYTES 4096
@@ -25,6 +28,21 @@ static bool locale_is_utf8(void)
     return false;
 }
 
+/* What COLUMNS says, else the terminal; 0 = neither. */
+static size_t width_of(FILE *out)
+{
+    const char *told = getenv("COLUMNS");
+    struct winsize size = {0};
+    double columns = 0;
+
+    if ((!told || !number_parse(told, &columns) || !(columns >= 1)) && isatty(fileno(out)) &&
+        ioctl(fileno(out), TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
+    if (!(columns >= 1))
+        return 0;
+    return (size_t)fmin(fmax(columns, TEXT_COLUMNS_LEAST), TEXT_COLUMNS_MOST);
+}
+
 struct text_look text_look_for(FILE *out)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -33,6 +51,7 @@ struct text_look text_look_for(FILE *out)
         .utf8 = locale_is_utf8(),
         .colour =
             isatty(fileno(out)) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0,
+        .columns = width_of(out),
     };
 }
 
@@ -137,7 +156,7 @@ void text_print_lines(FILE *out, const char *s, size_t max_columns, size_t inden
 
 void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_look *look)
 {
-    size_t column = strspn(s, " ");
+    size_t column = strspn(s, " "), columns = text_columns(look);
     bool fresh = true; /* no word on this line yet */
 
     fprintf(out, "%*s", (int)column, "");
@@ -145,9 +164,9 @@ void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_l
         AUTO_CLEAR(buf) struct buf word;
         AUTO_MEM char *piece = mem_printf("%.*s", (int)strcspn(s, " \n"), s);
         buf_init(&word, WORD_MAX_BYTES);
-        text_put(&word, piece, TEXT_COLUMNS - indent, look->utf8);
+        text_put(&word, piece, columns - indent, look->utf8);
         size_t width = text_width(buf_str(&word));
-        if (!fresh && column + 1 + width > TEXT_COLUMNS) {
+        if (!fresh && column + 1 + width > columns) {
             fprintf(out, "\n%*s", (int)indent, "");
             column = indent;
             fresh = true;

@@ -9,16 +9,25 @@
 
 struct buf;
 
-/* Lines of people's output stay within this many columns. */
+/* Lines of people's output stay within this many columns where no terminal says otherwise. */
 #define TEXT_COLUMNS 100
+/* No table is made for less, or for more. */
+#define TEXT_COLUMNS_LEAST 60
+#define TEXT_COLUMNS_MOST 1000
 
 struct text_look {
-    bool utf8;   /* the locale says so; else plain ASCII */
-    bool colour; /* out is a terminal that has some, and NO_COLOR is not set */
+    bool utf8;      /* the locale says so; else plain ASCII */
+    bool colour;    /* out is a terminal that has some, and NO_COLOR is not set */
+    size_t columns; /* of a line; 0 = TEXT_COLUMNS */
 };
 
-/* Reads LC_ALL, LC_CTYPE, LANG, TERM and NO_COLOR. */
+/* Reads LC_ALL, LC_CTYPE, LANG, TERM, NO_COLOR, and COLUMNS, without which a terminal says its
+ * width. */
 struct text_look text_look_for(FILE *out);
+static inline size_t text_columns(const struct text_look *look)
+{
+    return look->columns ? look->columns : TEXT_COLUMNS;
+}
 
 /* Columns the text takes: wide characters two, combining marks none. */
 size_t text_width(const char *s);
@@ -34,9 +43,9 @@ void text_print(FILE *out, const char *s, size_t max_columns);
  * a newline. */
 void text_print_lines(FILE *out, const char *s, size_t max_columns, size_t indent);
 
-/* Prints a paragraph broken at spaces within TEXT_COLUMNS: the first line begins with the spaces
- * that s begins with, all others with `indent`. A word longer than a line is cut; the same care as
- * text_put for what it holds. */
+/* Prints a paragraph broken at spaces within the look's columns: the first line begins with the
+ * spaces that s begins with, all others with `indent`. A word longer than a line is cut; the same
+ * care as text_put for what it holds. */
 void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_look *look);
 
 /* "218,004", written into out and returned. */

@@ -94,7 +94,7 @@ static void print_head(const struct writer *w, const void *record)
         table_put(t, f->heading);
         table_put(t, buf_str(&cell));
     }
-    table_print(t, w->out, 0, TEXT_COLUMNS, &look);
+    table_print(t, w->out, 0, &look);
 }
 
 /* ---- CSV ---- */
@@ -326,7 +326,7 @@ int writer_end(struct writer *w, struct err *e)
     if (w->format == WRITER_JSON)
         return end_json(w, e);
     if (w->format == WRITER_TABLE && w->table && w->n_items)
-        table_print(w->table, w->out, w->indent, TEXT_COLUMNS, &look);
+        table_print(w->table, w->out, w->indent, &look);
     return 0;
 }
 

@@ -20,7 +20,8 @@ chdir $scratch or die "chdir: $!";
 END { chdir $start }
 $ENV{TRADEWIND_HOME} = "$scratch/home";
 $ENV{LC_ALL} = 'C.UTF-8';
-delete @ENV{qw(TRADEWIND_LOG NO_COLOR)};
+$ENV{TRADEWIND_TODAY} = '2026-11-18'; # prices do not grow old
+delete @ENV{qw(TRADEWIND_LOG NO_COLOR COLUMNS)};
 mkdir "$scratch/$_" for qw(home catalog);
 
 sub put

@@ -96,6 +96,16 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     contains "$terminal" $'\033[1;31mtradewind:' "colour on a terminal"
     terminal=$(TERM=xterm NO_COLOR=1 script -qec "$TRADEWIND kitchen" /dev/null </dev/null)
     lacks "$terminal" $'\033' "unless NO_COLOR is set"
+    # A table is as wide as the terminal is; COLUMNS wins.
+    printf 'name: %s\nestimate: 1h\n' "$(printf 'x%.0s' {1..180})" >long.yaml
+    for width in 80 100 200; do
+        widest=$(TERM=dumb script -qec "stty cols $width; \"$TRADEWIND\" plan long.yaml" /dev/null </dev/null |
+            tr -d '\r' | wc -L)
+        is "$widest" "$width" "a plan is $width columns wide where the terminal is"
+    done
+    widest=$(TERM=dumb COLUMNS=120 script -qec "stty cols 80; \"$TRADEWIND\" plan long.yaml" /dev/null </dev/null |
+        tr -d '\r' | wc -L)
+    is "$widest" 120 "COLUMNS wins"
 else
     skip "colour on a terminal" "no pseudo-terminal to be had"
 fi

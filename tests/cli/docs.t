@@ -22,7 +22,8 @@ symlink abs_path($program), "$scratch/bin/tradewind" or die "symlink: $!";
 symlink abs_path("$program-aggregator"), "$scratch/bin/tradewind-aggregator" or die "symlink: $!";
 $ENV{PATH} = "$scratch/bin:$ENV{PATH}";
 $ENV{LC_ALL} = 'C.UTF-8';
-delete @ENV{qw(TRADEWIND_LOG NO_COLOR)};
+$ENV{TRADEWIND_TODAY} = '2026-11-18'; # prices do not grow old
+delete @ENV{qw(TRADEWIND_LOG NO_COLOR COLUMNS)};
 
 # Blocks as [file, line, command, output, measured].
 sub examples_of

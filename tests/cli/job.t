@@ -449,4 +449,15 @@ fails 2 '--sort' job ls --sort size
 fails 2 'exclude each other' job ls --all --limit 3
 fails 2 'a whole number' job ls --limit 1.5
 
+# ---- as much of the command as fits ----
+
+words=$(printf ' abcdefghi%.0s' {1..30}) # 300 characters
+run job submit --wait --name "a job with a name" -- true $words
+for width in 80 100 200; do
+    shown=$(COLUMNS=$width "$TRADEWIND" job ls --limit 1 | grep finished | wc -L)
+    check "job ls fills $width columns" test "$shown" -eq "$width"
+done
+contains "$(COLUMNS=1000 "$TRADEWIND" job ls --limit 1)" "true$words" 'the whole command where it fits'
+contains "$(COLUMNS=100 "$TRADEWIND" job ls --limit 1)" 'a job…' 'the name gives way to it'
+
 done_testing

@@ -35,8 +35,8 @@ sub json
     my @fields = qw(status pipeline objective solver cost_usd cost_low_usd cost_high_usd time_low_s
         time_high_s time_s bound gap elapsed_ms offers_considered guessed stages single_cloud);
     is(join(' ', grep { !exists $p->{$_} } @fields), '', 'every promised field is there');
-    my @stage_fields = qw(name cloud region zone instance_type market nodes price_usd_per_hour start_s
-        finish_s boot_s setup_s input_s run_s compute_usd transfer_usd storage_usd estimate);
+    my @stage_fields = qw(name cloud region zone instance_type market nodes vcpus memory_gib accelerators
+        price_usd_per_hour price_date start_s finish_s boot_s setup_s input_s run_s compute_usd transfer_usd storage_usd estimate);
     is(join(' ', sort keys %{$p->{stages}[0]}), join(' ', sort @stage_fields), 'and those of a stage');
     is($p->{status}, 'optimal', 'status');
     is($p->{pipeline}, 'two', 'pipeline');
@@ -153,9 +153,12 @@ sub human
     two_clouds();
     my ($code, $out, $err) = run(qw(plan pipeline.yaml --catalog catalog));
     is("$code:$err", '0:', 'a plan for people');
-    like($out, qr{a +gcp/z1 +n1 +on-demand +0:00:00 +0:17:40 +\$0\.50 +\$0\.00\n}, 'stage a');
-    like($out, qr{b +aws/r1 +g1 +on-demand +0:17:40 +0:17:50 +\$1\.01 +\$0\.10\n}, 'stage b');
-    like($out, qr{total +0:35:30 +\$1\.51 +\$0\.10\n}, 'totals');
+    like($out, qr{stage +location +instance type +vCPUs +GPUs +market +\$/h +start +takes +cost\n}, 'columns');
+    like($out, qr{a +gcp/z1 +n1 +4 +- +on-demand +1\.80 +0:00:00 +0:17:40 +\$0\.50\n}, 'stage a');
+    like($out, qr{b +aws/r1 +g1 +4 +T4:1 +on-demand +3\.60 +0:17:40 +0:17:50 +\$1\.11\n}, 'stage b');
+    like($out, qr{total +0:35:30 +\$1\.61\n}, 'totals');
+    like($out, qr{to \$1\.91\): \$1\.51 compute, \$0\.10 transfer\n}, 'the parts of the cost');
+    like($out, qr{^oldest prices: of an unknown date$}m, 'a directory of CSV files may have no date');
     # 20 % less run: 0.4 + 0.81 + 0.1 = $1.31 in 1730 s; more: 0.6 + 1.21 + 0.1 = $1.91 in 2530 s.
     like($out, qr{cost +\$1\.61 \(\$1\.31 to \$1\.91\)}, 'the range of the cost');
     like($out, qr{time +35 m 30 s \(28 m 50 s to 42 m 10 s\)}, 'the range of the time');
@@ -180,7 +183,7 @@ sub human
     my @wide = grep { length > 100 } split /\n/, $out =~ s/[^\x00-\x7f]{1,3}/./gr;
     is(join("\n", @wide), '', 'nothing is wider than 100 columns');
     like($out, qr/^prepr\S*\xe2\x80\xa6 /m, 'the name is cut with an ellipsis');
-    like($out, qr{azure/southcentralus-1 +4 x Standard_ND96isr_H100_v5 }, 'places and machines are never cut');
+    like($out, qr{azure/southcentralus-1 +4 x Standard_ND96isr_H100_v5 +96 +H100:8 }, 'places and machines are never cut');
     like($out, qr/Guessed\n.*run time: 1 h .*takes/s, 'what was guessed comes first');
     (undef, my $p) = answer();
     is($p->{stages}[0]{name}, $long, 'JSON has the whole name');
@@ -194,8 +197,63 @@ sub human
     storage('azure,*,standard,0.02,,,');
     pipeline('outputs: [{name: x, size: 100, keep: 730h}]', 'estimate: {hours: 1}');
     (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog));
-    like($out, qr{compute +transfer +storage\n}, 'storage has a column when something is kept');
-    like($out, qr{\$98\.32 +\$0\.00 +\$2\.00\n}, 'with its dollars');
+    like($out, qr{cost  \$100\.32 .*: \$98\.32 compute, \$2\.00 storage\n}, 'storage, when something is kept');
+}
+
+# What the stages run on, and how old its prices are.
+sub machines_and_prices
+{
+    two_clouds();
+    my ($a, $b) = map { stage(best('machines'), $_) } qw(a b);
+    is("$b->{vcpus} $b->{memory_gib} $b->{accelerators}{name} $b->{accelerators}{count}", '4 16 T4 1',
+       'vCPUs, memory and accelerators in JSON');
+    ok(exists $a->{accelerators} && !defined $a->{accelerators}, 'none is null');
+    ok(exists $a->{price_date} && !defined $a->{price_date}, 'an unknown date is null');
+
+    open my $file, '>', 'catalog/sources.csv' or die;
+    print $file "cloud,source,date\n*,test,2026-01-01\naws,test,2026-08-20\ngcp,test,2026-08-19\n";
+    close $file or die;
+    ($a, $b) = map { stage(best('dates'), $_) } qw(a b);
+    is("$a->{price_date} $b->{price_date}", '2026-08-19 2026-08-20', 'each cloud has its date');
+    my ($code, $out, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($out, qr{^oldest prices: gcp, 2026-08-19$}m, 'the oldest list is named');
+    # 90 days before 2026-11-18 is 2026-08-20.
+    is($err, "warning: the prices of gcp are of 2026-08-19, 91 days old; renew them with "
+        . "`tradewind catalog update` or `catalog import`\n", 'older than 90 days is a warning, 90 is not');
+    {
+        local $ENV{TRADEWIND_TODAY} = '2026-11-17';
+        is((run(qw(plan pipeline.yaml --catalog catalog)))[2], '', 'the day before there is none');
+        local $ENV{TRADEWIND_TODAY} = 'tomorrow';
+        ($code, undef, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+        is($code, 2, 'a wrong TRADEWIND_TODAY');
+        like($err, qr{TRADEWIND_TODAY: "tomorrow" is no date such as 2026-11-18}, 'is named');
+    }
+    (undef, undef, $err) = run(qw(run pipeline.yaml --catalog catalog --on sim --yes));
+    like($err, qr{the prices of gcp are of 2026-08-19}, 'a run warns, too');
+}
+
+# Tables are as wide as COLUMNS says, or the terminal; without either 100.
+sub widths
+{
+    two_clouds();
+    my $widest = sub {
+        my ($out) = @_;
+        return (sort { $b <=> $a } map { length } split /\n/, $out =~ s/[^\x00-\x7f]{3}/./gr)[0];
+    };
+    pipeline("name: " . 'x' x 180, 'resources: {accelerators: T4}', 'estimate: {seconds: 1000}');
+    for my $width (80, 100, 200) {
+        local $ENV{COLUMNS} = $width;
+        my (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+        is($widest->($out), $width, "COLUMNS=$width");
+    }
+    for my $wrong ('', 'wide', '-5', '0') {
+        local $ENV{COLUMNS} = $wrong;
+        is($widest->((run(qw(plan pipeline.yaml --catalog catalog)))[1]), 100, "COLUMNS=\"$wrong\" says nothing");
+    }
+    two_clouds();
+    local $ENV{COLUMNS} = 60;
+    my (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($out, qr{market +\$/h\n.*\n\nstage +start +takes +cost\n}s, 'where and when are two tables where one is too wide');
 }
 
 sub infeasible
@@ -414,6 +472,8 @@ json();
 greedy();
 strange_places();
 human();
+machines_and_prices();
+widths();
 infeasible();
 nothing_within_limits();
 limit_reached();

@@ -8,7 +8,8 @@ export TRADEWIND=${TRADEWIND:-$root/build/tradewind}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/tradewind-test-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export TRADEWIND_HOME=$scratch/home
-unset TRADEWIND_LOG NO_COLOR
+unset TRADEWIND_LOG NO_COLOR COLUMNS
+export TRADEWIND_TODAY=2026-11-18 # prices do not grow old
 cd "$scratch" || exit 1
 tests=0
 failures=0

@@ -162,8 +162,8 @@ static int import(struct app *app,
     AUTO_CLEAR(catalog_report) struct catalog_report report = {0};
     char date[32];
 
-    time_iso(time_epoch_ms(), date);
-    date[strlen("2026-08-22")] = 0;
+    if (app_today(app, date, e) < 0)
+        return -1;
     how.date = date;
     how.progress = show_file;
     how.context = app;

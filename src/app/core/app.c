@@ -3,6 +3,7 @@
 #include "app/core/lake_open.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "broker/core/runs.h"
 #include "broker/daemon/client.h"
 #include "broker/machine/machines.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #define NOTICE_BYTES 1024
+#define DATE_LENGTH 10 /* 2026-11-18 */
 
 struct app {
     char *asked_home, *project, *user, *program; /* NULL = not said */
@@ -152,6 +154,21 @@ const char *app_user(const struct app *app)
 const char *app_variable(const struct app *app, const char *name)
 {
     return app->variable ? app->variable(name) : NULL;
+}
+
+int app_today(const struct app *app, char out[static 32], struct err *e)
+{
+    const char *told = app_variable(app, "TRADEWIND_TODAY");
+
+    if (!told || !*told)
+        time_iso(time_epoch_ms(), out);
+    else if (strlen(told) != DATE_LENGTH || !time_from_date(told))
+        return err_set(e, ERR_USAGE, "TRADEWIND_TODAY: \"%.40s\" is no date such as 2026-11-18",
+                       told);
+    else
+        snprintf(out, 32, "%s", told);
+    out[DATE_LENGTH] = 0;
+    return 0;
 }
 
 struct lake *app_lake(struct app *app, struct err *e)

@@ -61,6 +61,9 @@ enum app_role app_role(const struct app *app);
 const char *app_user(const struct app *app);
 /* A variable of the caller's environment; NULL = it has no such variable. */
 const char *app_variable(const struct app *app, const char *name);
+/* The date from which the age of prices counts, "2026-11-18": $TRADEWIND_TODAY, else today (UTC).
+ * ERR_USAGE when the variable is no date. */
+int app_today(const struct app *app, char out[static 32], struct err *e);
 
 /* Parts of the home, borrowed until app_free; NULL: e. */
 const struct config *app_config(struct app *app, struct err *e);

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define COMMAND_COLUMNS 200
+#define COMMAND_COLUMNS 1000
 
 static const char *text_or_none(const char *text)
 {
@@ -159,7 +159,7 @@ static void command_cell(const void *record, struct buf *out)
     {"exit_code", JOB(INT, exit_code),                                                             \
      .help = "Exit code of the command, as a shell has it: 128 + signal."},                        \
     {"user", JOB(TEXT, user), .help = "User who submitted the job.", .heading = "user",            \
-     .cut_rank = 2, .least_width = 6},                                                             \
+     .cut_rank = 3, .least_width = 4},                                                             \
     {"project", JOB(TEXT, project), .help = "Project of the job."},                                \
     {"name", JOB(TEXT, name), .help = "Display name."},                                            \
     {"input", JOB(TEXT, input), .help = "Set version that the job reads."},                        \
@@ -180,7 +180,7 @@ static void command_cell(const void *record, struct buf *out)
      .heading = "memory", .cell = memory_cell},                                                    \
     {"time_limit_s", JOB(DURATION, time_limit_s), .unit = "s", .help = "Longest run time."},       \
     {"queued_at", JOB(TIME, queued_ms), .help = "Time of submission.", .heading = "queued",        \
-     .cell = queued_cell},                                                                         \
+     .cell = queued_cell, .cut_rank = 4, .least_width = 11},                                       \
     {"started_at", JOB(TIME, started_ms), .help = "Time when the command started."},               \
     {"finished_at", JOB(TIME, finished_ms), .help = "Time of the final state."},                   \
     {"runtime_s", JOB(DURATION, runtime_s), .unit = "s", .help = "Run time of the command.",       \
@@ -205,10 +205,10 @@ const struct record app_job_id_record = RECORD("job_id", struct app_job_id, id_f
 static const struct field job_fields[] = {
     JOB_FIELDS,
     {"name_column", JOB(TEXT, name), .help = "Name, beside the command.", .heading = "name",
-     .is_column_only = true, .cut_rank = 3, .least_width = 8},
+     .is_column_only = true, .cut_rank = 1, .least_width = 6},
     {"command_column", JOB(LIST, command), .help = "Command as a shell takes it.",
-     .heading = "command", .is_column_only = true, .cell = command_cell, .cut_rank = 1,
-     .least_width = 12},
+     .heading = "command", .is_column_only = true, .cell = command_cell, .cut_rank = 2,
+     .least_width = 8},
 };
 const struct record app_job_record = RECORD("job", struct app_job, job_fields);
 

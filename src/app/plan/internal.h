@@ -79,6 +79,10 @@ int app_plan_report_pareto(const struct app_plan *p,
                            struct arena *arena,
                            struct app_plan_report *out,
                            struct err *e);
-struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s);
+int app_plan_machine(const struct app_plan *p,
+                     const struct plan_stage *s,
+                     struct arena *arena,
+                     struct app_plan_machine *out,
+                     struct err *e);
 
 #endif

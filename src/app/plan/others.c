@@ -62,9 +62,9 @@ static int ask_other(const struct app_plan *p,
     other->point = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
     other->delta_microusd = answer.plan.cost_microusd - p->answer.plan.cost_microusd;
     other->delta_s = answer.plan.time_s - p->answer.plan.time_s;
-    if (!other->change)
-        other->machine = app_plan_machine(p, &answer.plan.stages[query->pinned_stage]);
-    return 0;
+    return other->change ? 0
+                         : app_plan_machine(p, &answer.plan.stages[query->pinned_stage], out->arena,
+                                            &other->machine, e);
 }
 
 static int by_added_cost(const void *a, const void *b)
@@ -106,6 +106,8 @@ int app_plan_explain(const struct app_plan *p,
             .machine = {.cloud = catalog_text(p->catalog, place->cloud),
                         .region = catalog_text(p->catalog, place->region),
                         .nodes = FIELD_NONE,
+                        .vcpus = (double)NAN,
+                        .memory_gib = (double)NAN,
                         .price_usd_per_hour = (double)NAN},
         };
         query.pinned_place = places[i];

@@ -157,14 +157,22 @@ struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan
 void app_plan_ask_singles(struct app_plan *p);
 /* ---- answers: texts are borrowed from the plan or live in the arena of the answer ---- */
 
-/* What a stage runs on. */
+struct app_plan_accelerators {
+    const char *name;
+    double count;
+};
+
+/* What a stage runs on; the figures are those of one node. */
 struct app_plan_machine {
     const char *name; /* of the stage; NULL = there is no plan with the stage there */
     const char *cloud, *region;
     const char *zone; /* "" = not said */
     const char *instance_type, *market;
     int64_t nodes;
-    double price_usd_per_hour; /* of one node */
+    double vcpus, memory_gib; /* NAN = unknown */
+    const void *accelerators; /* struct app_plan_accelerators; NULL = none */
+    double price_usd_per_hour;
+    const char *price_date; /* of the cloud's prices, "2026-08-22"; NULL = unknown */
 };
 
 struct app_plan_stage {
@@ -223,6 +231,10 @@ struct app_plan_report {
 };
 
 extern const struct record app_plan_report_record;
+
+/* A notice for each cloud of the plan whose prices are older than this. */
+#define APP_PLAN_PRICES_MAX_DAYS 90
+int app_plan_warn_of_prices(const struct app *app, const struct app_plan *p, struct err *e);
 
 /* The answer of p, without what else may be asked for. */
 int app_plan_report(const struct app_plan *p,

@@ -1,7 +1,10 @@
 /* report: the answer of plan.solve, its records and how a plan fills them. */
 #include "app/plan/internal.h"
+#include "base/time.h"
 
 #include <stdint.h>
+
+#define DAY_MS ((int64_t)86400 * 1000)
 
 /* ---- records ---- */
 
@@ -10,6 +13,13 @@
     {"cost_usd", FIELD(MONEY, type, at cost_microusd), .unit = "USD", .help = "Cost of the plan."}, \
     {"time_s", FIELD(DURATION, type, at time_s), .unit = "s",                                      \
      .help = "Time until the last stage has finished."}
+
+static const struct field accelerators_fields[] = {
+    {"name", FIELD(TEXT, struct app_plan_accelerators, name), .help = "Name of the accelerator."},
+    {"count", FIELD(REAL, struct app_plan_accelerators, count), .help = "Number of them."},
+};
+static const struct record accelerators_record =
+    RECORD("plan_accelerators", struct app_plan_accelerators, accelerators_fields);
 
 #define MACHINE_FIELDS(type, at)                                                                   \
     {"name", FIELD(TEXT, type, at name), .omit_none = true, .help = "Name of the stage."},         \
@@ -20,8 +30,15 @@
      .help = "Instance type."},                                                                    \
     {"market", FIELD(TEXT, type, at market), .omit_none = true, .help = "on-demand or spot."},     \
     {"nodes", FIELD(INT, type, at nodes), .omit_none = true, .help = "Number of instances."},      \
+    {"vcpus", FIELD(REAL, type, at vcpus), .help = "vCPUs of one instance; null when unknown."},   \
+    {"memory_gib", FIELD(REAL, type, at memory_gib), .unit = "GiB",                                \
+     .help = "Memory of one instance; null when unknown."},                                        \
+    {"accelerators", FIELD(RECORD, type, at accelerators), .record = &accelerators_record,         \
+     .help = "Accelerators of one instance; null when it has none."},                              \
     {"price_usd_per_hour", FIELD(REAL, type, at price_usd_per_hour), .omit_none = true,            \
-     .unit = "USD", .help = "Price of one instance per hour."}
+     .unit = "USD", .help = "Price of one instance per hour."},                                    \
+    {"price_date", FIELD(TEXT, type, at price_date),                                               \
+     .help = "Date of the cloud's prices; null when unknown."}
 
 #define STAGE_S(key, text)                                                                         \
     {#key, FIELD(DURATION, struct app_plan_stage, key), .unit = "s", .help = (text)}
@@ -187,12 +204,29 @@ const struct record app_plan_report_record = RECORD("plan", struct app_plan_repo
 
 /* ---- a plan as a report ---- */
 
-struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s)
+static const char *price_date(const struct catalog *c, const char *cloud)
+{
+    const char *source, *date;
+
+    return catalog_source(c, cloud, &source, &date) && *date ? date : NULL;
+}
+
+int app_plan_machine(const struct app_plan *p,
+                     const struct plan_stage *s,
+                     struct arena *arena,
+                     struct app_plan_machine *out,
+                     struct err *e)
 {
     const struct catalog *c = p->catalog;
     const struct catalog_place *place = &c->places[s->place];
+    const char *accelerator = catalog_text(c, s->kind->accelerator);
+    struct app_plan_accelerators *a = *accelerator ? arena_alloc(arena, 1, sizeof *a) : NULL;
 
-    return (struct app_plan_machine){
+    if (*accelerator && !a)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    if (a)
+        *a = (struct app_plan_accelerators){accelerator, s->kind->accelerator_count};
+    *out = (struct app_plan_machine){
         .name = p->spec->stages[s->stage].name,
         .cloud = catalog_text(c, place->cloud),
         .region = catalog_text(c, place->region),
@@ -200,8 +234,45 @@ struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct 
         .instance_type = catalog_text(c, s->kind->instance_type),
         .market = s->spot ? "spot" : "on-demand",
         .nodes = s->nodes,
+        .vcpus = s->kind->vcpus,
+        .memory_gib = s->kind->memory_gib,
+        .accelerators = a,
         .price_usd_per_hour = s->price_usd_per_hour,
+        .price_date = price_date(c, catalog_text(c, place->cloud)),
     };
+    return 0;
+}
+
+static bool is_first_of_cloud(const struct app_plan *p, size_t stage)
+{
+    const struct plan_stage *stages = p->answer.plan.stages;
+    const struct catalog_place *places = p->catalog->places;
+
+    for (size_t i = 0; i < stage; i++)
+        if (places[stages[i].place].cloud == places[stages[stage].place].cloud)
+            return false;
+    return true;
+}
+
+int app_plan_warn_of_prices(const struct app *app, const struct app_plan *p, struct err *e)
+{
+    char today[32];
+
+    if (app_today(app, today, e) < 0)
+        return -1;
+    for (size_t i = 0; i < p->answer.plan.n_stages; i++) {
+        size_t place = p->answer.plan.stages[i].place;
+        const char *cloud = catalog_text(p->catalog, p->catalog->places[place].cloud);
+        const char *date = price_date(p->catalog, cloud);
+        int64_t then_ms = date ? time_from_date(date) : 0;
+        int64_t days = (time_from_date(today) - then_ms) / DAY_MS;
+        if (then_ms && days > APP_PLAN_PRICES_MAX_DAYS && is_first_of_cloud(p, i))
+            app_notice(app,
+                       "warning: the prices of %s are of %s, %lld days old; renew them with "
+                       "`tradewind catalog update` or `catalog import`",
+                       cloud, date, (long long)days);
+    }
+    return 0;
 }
 
 static const char *const estimate_texts[] = {
@@ -223,7 +294,6 @@ static int put_stages(const struct app_plan *p,
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct plan_stage *s = &plan->stages[i];
         stages[i] = (struct app_plan_stage){
-            .machine = app_plan_machine(p, s),
             .start_s = s->start_s,
             .finish_s = s->finish_s,
             .boot_s = s->boot_s,
@@ -235,6 +305,8 @@ static int put_stages(const struct app_plan *p,
             .storage_microusd = s->storage_microusd,
             .estimate = estimate_texts[p->spec->stages[i].estimate.kind],
         };
+        if (app_plan_machine(p, s, arena, &stages[i].machine, e) < 0)
+            return -1;
     }
     *out = (struct field_records){stages, plan->n_stages};
     return 0;

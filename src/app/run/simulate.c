@@ -603,7 +603,8 @@ static int run_simulate(struct app *app, const void *request, struct answer *out
             return -1;
     }
     if ((q->market.start && app_run_follow_open(app, &follow, p->plan, &q->market, out, e) < 0) ||
-        (!is_solved && app_plan_ask(p->plan, false, e) < 0))
+        (!is_solved &&
+         (app_plan_ask(p->plan, false, e) < 0 || app_plan_warn_of_prices(app, p->plan, e) < 0)))
         return -1;
     if (!q->dry_run)
         return simulate(app, q, p->plan, &follow, p->faults, out, e);

@@ -203,6 +203,8 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
         if (app_plan_open(p, app, &q->plan, out, e) < 0 || app_plan_ask(p, false, e) < 0)
             return -1;
         app_run_warn_envs(app, p, out);
+        if (app_plan_warn_of_prices(app, p, e) < 0)
+            return -1;
     }
     const char *image =
         q->image ? app_job_image_read(q->image, answer_spell(out, "image", option), e) : NULL;

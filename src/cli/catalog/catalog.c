@@ -46,7 +46,7 @@ static void print_files(const struct app_catalog_imported *r,
         table_put(t, text_count(f->rows_dropped, text));
         table_put(t, f->offers ? text_count(f->offers, text) : "-");
     }
-    table_print(t, out, 0, TEXT_COLUMNS, look);
+    table_print(t, out, 0, look);
 }
 
 static void print_reason(

@@ -108,7 +108,7 @@ static void print_type(struct shown *s, FILE *out)
     if (!s->table)
         return;
     fprintf(out, "%s%s\n\n", s->n_types++ ? "\n" : "", s->type);
-    table_print(s->table, out, 0, TEXT_COLUMNS, &look);
+    table_print(s->table, out, 0, &look);
     table_free(s->table);
     s->table = NULL;
 }

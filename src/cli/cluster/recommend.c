@@ -90,7 +90,7 @@ static void print_choices(const struct operate_text *t,
 
     for (size_t i = 0; i < n && i < SHOWN; i++)
         put_choice(table, r, &choices[i]);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
     if (n > SHOWN)
         fprintf(t->out, "%zu more: --json has them\n", n - SHOWN);
 }
@@ -107,7 +107,7 @@ static void print_algorithms(const struct operate_text *t, const struct app_clus
         table_put(table, all[i].algorithm);
         put_choice(table, r, &all[i].choice);
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 /* ---- the answer ---- */

@@ -79,6 +79,8 @@ struct command_group {
     const struct command *first;
 };
 extern const struct command_group command_groups[];
+/* The few that help shows first, in that order; ends with NULL. Defined in cli/core/commands.c. */
+extern const struct command *const commands_everyday[];
 
 /* Value of an option given once ("--budget"), or NULL. Asserts that the option is declared. */
 const char *command_value(const struct command_args *args, const char *option);

@@ -4,10 +4,12 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
+#include "view/text.h"
 
 #include <string.h>
 
-#define COLUMNS 100
+/* Longer lines are hard to read. */
+#define COLUMNS_MOST 100
 /* Terms wider than this get a line of their own. */
 #define TERM_MAX 32
 
@@ -43,6 +45,9 @@ const struct help_entry help_environment[] = {
                        "default ~/.tradewind"},
     {"TRADEWIND_LOG", "log level on stderr: error, warn (default), info or debug"},
     {"NO_COLOR", "turns colours off"},
+    {"COLUMNS", "width of tables; default: the terminal's, or 100 where there is none"},
+    {"TRADEWIND_TODAY",
+     "date from which the age of prices counts, as in 2026-11-18; default today"},
     {"AWS_*",
      "credentials, profile and region of a lake on S3, read as the AWS command line reads them"},
     {0},
@@ -61,13 +66,16 @@ const struct help_entry help_files[] = {
  * the same column. Ends with a newline. */
 static void wrap(FILE *out, const char *text, size_t len, size_t at)
 {
-    size_t column = at;
+    const struct text_look look = text_look_for(out);
+    size_t column = at, columns = text_columns(&look);
 
+    if (columns > COLUMNS_MOST)
+        columns = COLUMNS_MOST;
     while (len) {
         size_t word = 0;
         while (word < len && text[word] != ' ')
             word++;
-        if (column > at && column + 1 + word > COLUMNS) {
+        if (column > at && column + 1 + word > columns) {
             fprintf(out, "\n%*s", (int)at, "");
             column = at;
         } else if (column > at) {
@@ -137,27 +145,58 @@ static const char *title_before(const struct command *c)
     return NULL;
 }
 
-/* The commands whose names begin with prefix; all of them (prefix "") under their groups' titles.
- */
-static void print_commands(FILE *out, const char *prefix)
+static bool is_everyday(const struct command *c)
+{
+    for (const struct command *const *d = commands_everyday; *d; d++)
+        if (*d == c)
+            return true;
+    return false;
+}
+
+static size_t names_width(void)
 {
     size_t width = 0;
 
     for (const struct command *const *c = commands; *c; c++)
         widen(&width, strlen((*c)->name));
+    return width;
+}
+
+/* The everyday commands, then all others under the titles of their groups. */
+static void print_all_commands(FILE *out)
+{
+    size_t width = names_width();
+    const char *title = NULL;
+
+    fputs("\nEveryday:\n", out);
+    for (const struct command *const *c = commands_everyday; *c; c++)
+        print_entry(out, (*c)->name, width, (*c)->summary);
     for (const struct command *const *c = commands; *c; c++) {
-        const char *title = *prefix ? NULL : title_before(*c);
+        const char *begun = title_before(*c);
+        title = begun ? begun : title;
+        if (is_everyday(*c))
+            continue;
         if (title)
             fprintf(out, "\n%s:\n", title);
+        title = NULL;
+        print_entry(out, (*c)->name, width, (*c)->summary);
+    }
+}
+
+/* The commands whose names begin with prefix. */
+static void print_commands(FILE *out, const char *prefix)
+{
+    size_t width = names_width();
+
+    for (const struct command *const *c = commands; *c; c++)
         if (strncmp((*c)->name, prefix, strlen(prefix)) == 0)
             print_entry(out, (*c)->name, width, (*c)->summary);
-    }
 }
 
 void help_program(FILE *out)
 {
     fprintf(out, "tradewind: %s\n\nUsage: tradewind COMMAND [OPTIONS] [OPERANDS]\n", help_summary);
-    print_commands(out, "");
+    print_all_commands(out);
     fputs("\nOptions:\n", out);
     print_entry(out, "-h, --help", strlen("-h, --help"),
                 "Show this text, or the help of COMMAND after it.");

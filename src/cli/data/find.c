@@ -30,7 +30,7 @@ static void begin(struct operate_text *t, const void *record)
 static void print_page(struct operate_text *t, struct page *page)
 {
     if (page->table)
-        table_print(page->table, t->out, 0, TEXT_COLUMNS, &t->look);
+        table_print(page->table, t->out, 0, &t->look);
     table_free(TAKE(page->table));
     page->rows = 0;
 }

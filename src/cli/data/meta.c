@@ -25,7 +25,7 @@ static void print_known(struct operate_text *t, const void *record)
     if (t->n_items > 1)
         putc('\n', t->out);
     text_paragraph(t->out, found->ref, 0, &t->look);
-    table_print(table, t->out, 2, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 2, &t->look);
 }
 
 /* ---- lines ---- */

@@ -35,7 +35,7 @@ static void print_session(struct operate_text *t, const void *record)
     if (s->put) {
         AUTO_CLEAR(buf) struct buf b;
         buf_init(&b, 4096);
-        text_put(&b, s->put, TEXT_COLUMNS - strlen("tradewind "), t->look.utf8);
+        text_put(&b, s->put, text_columns(&t->look) - strlen("tradewind "), t->look.utf8);
         fprintf(t->out, "\ntradewind %s", buf_str(&b));
     }
     putc('\n', t->out);
@@ -67,7 +67,7 @@ static void end_session(struct operate_text *t)
 
     if (!t->n_items || command_has(t->args, "--urls"))
         return;
-    table_print(t->state, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(t->state, t->out, 0, &t->look);
     if (t->n_items > LINES_MAX)
         fprintf(t->out, "... and %s more\n", text_count(t->n_items - LINES_MAX, number));
 }

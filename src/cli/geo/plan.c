@@ -79,7 +79,7 @@ static void print_placements(const struct operate_text *t, const struct app_geo_
         put_placement(table, r, &items[i]);
     if (!pareto && !is_among(other, items, n))
         put_placement(table, r, other);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
     if (n < all->n)
         fprintf(t->out, "%zu more: --all lists them, --pareto only the frontier (%zu)\n",
                 all->n - n, r->frontier.n);
@@ -115,7 +115,7 @@ static void print_parts(const struct operate_text *t, const struct app_geo_plann
         for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
             table_printf(table, "$%.6f", parts[k]);
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 static void print_total(const struct operate_text *t, const struct app_geo_planned *r)
@@ -164,7 +164,7 @@ static void print_options(const struct operate_text *t, const struct app_geo_pla
         table_printf(table, "%+.0f %%", percent(p->time_s, best->time_s));
         table_put(table, options[i].meaning);
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 static void print_plan(struct operate_text *t, const void *record)
@@ -221,7 +221,7 @@ static void print_cells(const struct operate_text *t,
             "%s: %s per gradient, %s s of training, one worker in each city; per "
             "mini-batch\n",
             cells->training, p->sizes.items[training], p->train_s);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
     fprintf(t->out, "\n");
 }
 
@@ -251,7 +251,7 @@ static void print_uploads(const struct operate_text *t, const struct app_geo_pap
     fprintf(t->out,
             "Mbit/s of an upload of %s, from the first byte of its connection on (Fig. 4)\n",
             p->sizes.items[0]);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
     fprintf(t->out, "\n");
 }
 

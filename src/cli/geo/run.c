@@ -110,7 +110,7 @@ static void print_phases(const struct app_geo_report *r, const struct operate_te
         for (size_t k = 0; k < sizeof phases / sizeof *phases; k++)
             table_printf(t, "%.2f s", phases[k]);
     }
-    table_print(t, o->out, 0, TEXT_COLUMNS, &o->look);
+    table_print(t, o->out, 0, &o->look);
 }
 
 static void print_counts(const struct app_geo_report *r, FILE *out)
@@ -148,7 +148,7 @@ static void print_bill(const struct app_geo_report *r, const struct operate_text
             table_printf(t, "$%.6f", parts[i]);
         }
     }
-    table_print(t, o->out, 0, TEXT_COLUMNS, &o->look);
+    table_print(t, o->out, 0, &o->look);
 }
 
 static void print_report(struct operate_text *t, const void *record)

@@ -329,7 +329,7 @@ void cli_job_compare_print(struct operate_text *t)
     AUTO(table)
     struct table *table = json_array_size(jobs) <= COLUMNS_MAX ? jobs_as_columns(jobs, all, titles)
                                                                : jobs_as_rows(jobs, all);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
     if (any_best(jobs))
         fputs("\n" BEST_MARK " the best last value of a metric\n", t->out);
 }

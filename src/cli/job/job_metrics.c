@@ -95,7 +95,7 @@ static void print_all(FILE *out, const struct all_series *all)
         table_printf(table, "%.6g", most);
         table_put(table, buf_str(&spark));
     }
-    table_print(table, out, 0, TEXT_COLUMNS, &look);
+    table_print(table, out, 0, &look);
 }
 
 static void print_one(FILE *out, const struct series *s)
@@ -116,7 +116,7 @@ static void print_one(FILE *out, const struct series *s)
     if (from)
         fprintf(out, "%s earlier steps are not shown; --json prints them.\n",
                 text_count(from, count));
-    table_print(table, out, 0, TEXT_COLUMNS, &look);
+    table_print(table, out, 0, &look);
 }
 
 static int save_svg(const char *path, const char *id, const struct all_series *all, struct err *e)

@@ -61,9 +61,9 @@ __attribute__((format(printf, 3, 4))) static void line(FILE *out,
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     buf_init(&b, TEXT_MAX + 64);
-    if (text_width(text) <= TEXT_COLUMNS - LABEL_COLUMNS) {
+    if (text_width(text) <= text_columns(&look) - LABEL_COLUMNS) {
         fprintf(out, "%-*s", LABEL_COLUMNS, label);
-        text_print(out, text, TEXT_COLUMNS);
+        text_print(out, text, TEXT_MAX);
         fputc('\n', out);
         return;
     }

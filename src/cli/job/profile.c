@@ -53,7 +53,7 @@ static void print_coefficients(FILE *out, const struct app_profile *p)
             table_put(table, "-");
         table_put(table, buf_str(&range));
     }
-    table_print(table, out, 0, TEXT_COLUMNS, &look);
+    table_print(table, out, 0, &look);
 }
 
 static void print_sizes(FILE *out, const char *before, const json_t *sizes, const char *unit)

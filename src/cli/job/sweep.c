@@ -129,7 +129,7 @@ static void print_trials(struct operate_text *t)
     {
         put_trial(table, trial, names, n, s->metric);
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
     if (s->set)
         fprintf(t->out, "\n* best: %s\n", s->set);
 }

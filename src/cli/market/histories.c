@@ -62,7 +62,7 @@ static void print_formats(const struct operate_text *t, const struct app_market_
         table_put(table, text_count(sums[i].rows_read - sums[i].rows_kept, text));
         table_put(table, sums[i].lives ? text_count(sums[i].lives, text) : "-");
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 static void print_counts(FILE *out, const char *heading, const struct field_records *counts)

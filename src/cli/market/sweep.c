@@ -52,7 +52,7 @@ static void print_models(const struct operate_text *t,
                          number_of(gains ? json_array_get(rows[i].gains, k)
                                          : json_object_get(rows[i].reduction, titles[k])));
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 static void print_paper(const struct operate_text *t, const struct app_market_swept *s)
@@ -132,7 +132,7 @@ static void print_costs(const struct operate_text *t, const struct field_records
             table_put(table, "-");
     }
     fputs("Mean cost over the covered starts, USD, to the second\n\n", t->out);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 /* Cells with optima that are not proved, and their lower bounds. */

@@ -47,7 +47,7 @@ static void print_speedups(const struct operate_text *t, const struct app_market
     fprintf(t->out,
             "1. Throughput as a multiple of a %s's, and the same per dollar on demand at %s\n\n",
             s->compared_with, s->cloud);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 /* ---- table 2 ---- */
@@ -84,7 +84,7 @@ static void print_best(const struct operate_text *t, const struct field_records 
     }
     fputs("\n3. Best case: on-demand price / lowest spot price, instances with one GPU\n\n",
           t->out);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_print(table, t->out, 0, &t->look);
 }
 
 static void print_tables(struct operate_text *t, const void *record)

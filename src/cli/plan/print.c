@@ -93,66 +93,51 @@ static void print_guesses(const struct app_plan_report *r, FILE *out, const stru
     }
 }
 
-#define N_WHERE 4 /* columns: stage, location, machine, market */
-#define N_WHEN 5  /* columns: start, takes, compute, transfer, storage */
+#define N_WHERE 7 /* columns: stage, location, instance type, vCPUs, GPUs, market, $/h */
+#define N_WHEN 3  /* columns: start, takes, cost */
 
 static void put_where(struct table *t, const struct app_plan_machine *m)
 {
+    const struct app_plan_accelerators *gpus = m->accelerators;
     AUTO_MEM char *location = app_plan_location_text(m->cloud, m->region, m->zone);
     AUTO_MEM char *machine = cli_plan_machine_text(m);
+    double rate = m->price_usd_per_hour;
 
     table_put(t, m->name);
     table_put(t, location);
     table_put(t, machine);
+    if (isnan(m->vcpus))
+        table_put(t, "-");
+    else
+        table_printf(t, "%g", m->vcpus);
+    if (gpus)
+        table_printf(t, "%s:%g", gpus->name, gpus->count);
+    else
+        table_put(t, "-");
     table_put(t, m->market);
+    table_printf(t, rate >= 1 ? "%.2f" : rate >= 0.01 ? "%.3f" : "%.2g", rate);
 }
 
-static void put_when(struct table *t, const struct app_plan_stage *s, bool with_storage)
+static void put_when(struct table *t, const struct app_plan_stage *s)
 {
     char text[32];
 
     table_put(t, cli_plan_clock_text(s->start_s, text));
     table_put(t, cli_plan_clock_text(s->finish_s - s->start_s, text));
-    cli_plan_put_dollars(t, s->compute_microusd);
-    cli_plan_put_dollars(t, s->transfer_microusd);
-    if (with_storage)
-        cli_plan_put_dollars(t, s->storage_microusd);
+    cli_plan_put_dollars(t, s->compute_microusd + s->transfer_microusd + s->storage_microusd);
 }
 
-/* The last row; n_before columns stand before start. */
-static void put_sums(struct table *t,
-                     const struct app_plan_report *r,
-                     size_t n_before,
-                     bool with_storage)
+/* The last row; n_before columns stand before takes. */
+static void put_sums(struct table *t, const struct app_plan_report *r, size_t n_before)
 {
-    const struct app_plan_stage *stages = r->stages.items;
-    int64_t compute = 0, transfer = 0, storage = 0;
     char text[32];
 
-    for (size_t i = 0; i < r->stages.n; i++) {
-        compute += stages[i].compute_microusd;
-        transfer += stages[i].transfer_microusd;
-        storage += stages[i].storage_microusd;
-    }
     table_rule(t);
     table_put(t, "total");
-    for (size_t i = 1; i <= n_before; i++)
+    for (size_t i = 1; i < n_before; i++)
         table_put(t, "");
     table_put(t, cli_plan_clock_text(r->point.time_s, text));
-    cli_plan_put_dollars(t, compute);
-    cli_plan_put_dollars(t, transfer);
-    if (with_storage)
-        cli_plan_put_dollars(t, storage);
-}
-
-static bool keeps_something(const struct app_plan_report *r)
-{
-    const struct app_plan_stage *stages = r->stages.items;
-
-    for (size_t i = 0; i < r->stages.n; i++)
-        if (stages[i].storage_microusd > 0)
-            return true;
-    return false;
+    cli_plan_put_dollars(t, r->point.cost_microusd);
 }
 
 /* Users copy locations and instance types, so only names of stages are ever cut: where the columns
@@ -162,54 +147,94 @@ static void print_stages(const struct app_plan_report *r, FILE *out, const struc
     static const struct table_column columns[N_WHERE + N_WHEN] = {
         {"stage", .cut_rank = 1, .least = 12},
         {.title = "location"},
-        {.title = "machine"},
+        {.title = "instance type"},
+        {"vCPUs", .right = true},
+        {.title = "GPUs"},
         {.title = "market"},
+        {"$/h", .right = true},
         {"start", .right = true},
         {"takes", .right = true},
-        {"compute", .right = true},
-        {"transfer", .right = true},
-        {"storage", .right = true},
+        {"cost", .right = true},
     };
     const struct app_plan_stage *stages = r->stages.items;
-    bool with_storage = keeps_something(r);
-    size_t n_when = N_WHEN - !with_storage;
-    AUTO(table) struct table *all = table_new(columns, N_WHERE + n_when);
+    AUTO(table) struct table *all = table_new(columns, N_WHERE + N_WHEN);
     AUTO(table) struct table *where = table_new(columns, N_WHERE);
     struct table_column when_columns[1 + N_WHEN] = {columns[0]};
 
     memcpy(when_columns + 1, columns + N_WHERE, N_WHEN * sizeof *columns);
-    AUTO(table) struct table *when = table_new(when_columns, 1 + n_when);
+    AUTO(table) struct table *when = table_new(when_columns, 1 + N_WHEN);
     for (size_t i = 0; i < r->stages.n; i++) {
         const struct app_plan_stage *s = &stages[i];
         put_where(all, &s->machine);
-        put_when(all, s, with_storage);
+        put_when(all, s);
         put_where(where, &s->machine);
         table_put(when, s->machine.name);
-        put_when(when, s, with_storage);
+        put_when(when, s);
     }
-    put_sums(all, r, N_WHERE, with_storage);
-    put_sums(when, r, 1, with_storage);
+    put_sums(all, r, N_WHERE + 1);
+    put_sums(when, r, 2);
     fputc('\n', out);
-    if (table_least_width(all) <= TEXT_COLUMNS) {
-        table_print(all, out, 0, TEXT_COLUMNS, look);
+    if (table_least_width(all) <= text_columns(look)) {
+        table_print(all, out, 0, look);
         return;
     }
-    table_print(where, out, 0, TEXT_COLUMNS, look);
+    table_print(where, out, 0, look);
     fputc('\n', out);
-    table_print(when, out, 0, TEXT_COLUMNS, look);
+    table_print(when, out, 0, look);
+}
+
+/* ": $1.13 compute, $0.05 transfer" */
+static void print_parts(const struct app_plan_report *r, FILE *out)
+{
+    static const char *const names[] = {"compute", "transfer", "storage"};
+    const struct app_plan_stage *stages = r->stages.items;
+    int64_t parts[3] = {0};
+    const char *before = ": ";
+    char text[32];
+
+    for (size_t i = 0; i < r->stages.n; i++) {
+        parts[0] += stages[i].compute_microusd;
+        parts[1] += stages[i].transfer_microusd;
+        parts[2] += stages[i].storage_microusd;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        if (!parts[i])
+            continue;
+        fprintf(out, "%s%s %s", before, money_text(parts[i], text), names[i]);
+        before = ", ";
+    }
+}
+
+/* "oldest prices: gcp, 2026-08-21"; dates in this form are in order as texts. */
+static void print_oldest_prices(const struct app_plan_report *r, FILE *out)
+{
+    const struct app_plan_stage *stages = r->stages.items;
+    const struct app_plan_machine *oldest = NULL;
+
+    for (size_t i = 0; i < r->stages.n; i++) {
+        const struct app_plan_machine *m = &stages[i].machine;
+        if (m->price_date && (!oldest || strcmp(m->price_date, oldest->price_date) < 0))
+            oldest = m;
+    }
+    if (oldest)
+        fprintf(out, "oldest prices: %s, %s\n", oldest->cloud, oldest->price_date);
+    else
+        fputs("oldest prices: of an unknown date\n", out);
 }
 
 static void print_totals(const struct app_plan_report *r, FILE *out)
 {
     char text[32], low[32], high[32];
 
-    fprintf(out, "\ncost  %s (%s to %s)\n", money_text(r->point.cost_microusd, text),
+    fprintf(out, "\ncost  %s (%s to %s)", money_text(r->point.cost_microusd, text),
             money_text(r->cost_low_microusd, low),
             r->cost_high_microusd == FIELD_NONE ? "no end"
                                                 : money_text(r->cost_high_microusd, high));
-    fprintf(out, "time  %s (%s to %s)\n", time_text(r->point.time_s, text),
+    print_parts(r, out);
+    fprintf(out, "\ntime  %s (%s to %s)\n", time_text(r->point.time_s, text),
             time_text(r->time_low_s, low),
             isfinite(r->time_high_s) ? time_text(r->time_high_s, high) : "no end");
+    print_oldest_prices(r, out);
 }
 
 /* A value of the objective, in its unit. */
@@ -308,7 +333,7 @@ static void print_singles(const struct app_plan_report *r, FILE *out, const stru
     }
     fputc('\n', out);
     if (r->single_cloud.n > 0)
-        table_print(t, out, 0, TEXT_COLUMNS, look);
+        table_print(t, out, 0, look);
     print_saving(r, out, look);
     if (!r->single_cloud_complete)
         fputs(
@@ -338,7 +363,7 @@ static void print_without(const struct app_plan_report *r, FILE *out)
         cli_plan_put_dollars(t, points[i]->cost_microusd);
         table_put(t, time_text(points[i]->time_s, text));
     }
-    table_print(t, out, 0, TEXT_COLUMNS, &look);
+    table_print(t, out, 0, &look);
 }
 
 int cli_plan_no_plan(const struct app_plan_report *r, struct err *e)

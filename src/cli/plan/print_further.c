@@ -30,7 +30,7 @@ void cli_plan_print_explain(const struct app_plan_report *r,
 {
     static const struct table_column columns[] = {
         {"location", .cut_rank = 1, .least = 12},
-        {"machine", .cut_rank = 1, .least = 12},
+        {"instance type", .cut_rank = 1, .least = 12},
         {.title = "market"},
         {"plan cost", .right = true},
         {"added", .right = true},
@@ -59,7 +59,7 @@ void cli_plan_print_explain(const struct app_plan_report *r,
     fputc('\n', out);
     text_paragraph(out, title, 2, look);
     if (shown > 0)
-        table_print(t, out, 0, TEXT_COLUMNS, look);
+        table_print(t, out, 0, look);
     if (n - impossible > shown)
         fprintf(out, "%zu more locations; --json lists all.\n", n - impossible - shown);
 }
@@ -88,7 +88,7 @@ void cli_plan_print_what_if(const struct app_plan_report *r,
                                                              : "");
     }
     fputc('\n', out);
-    table_print(t, out, 0, TEXT_COLUMNS, look);
+    table_print(t, out, 0, look);
     for (size_t i = 0; i < n; i++) {
         if (!others[i].reason)
             continue;
@@ -145,7 +145,7 @@ void cli_plan_print_pareto(const struct app_plan_report *r, FILE *out, const str
         table_put(t, summary);
     }
     fputc('\n', out);
-    table_print(t, out, 0, TEXT_COLUMNS, look);
+    table_print(t, out, 0, look);
     fprintf(out, "%zu plan%s on the Pareto frontier%s%s%s.\n", n, n == 1 ? "" : "s",
             r->pareto_thinned ? ", thinned from more" : "",
             r->pareto_complete ? "" : ", as far as the time limit allowed",

@@ -143,7 +143,7 @@ static void print_metrics(const struct app_run *r, FILE *out)
     if (!json_object_size(r->values.series))
         return;
     fputc('\n', out);
-    table_print(table, out, INDENT, TEXT_COLUMNS, &look);
+    table_print(table, out, INDENT, &look);
 }
 
 void cli_run_print(struct operate_text *t, const void *record)
@@ -285,7 +285,7 @@ static void end_list(struct operate_text *t)
     const struct listed *l = t->state;
 
     if (l->table)
-        table_print(l->table, t->out, 0, TEXT_COLUMNS, &t->look);
+        table_print(l->table, t->out, 0, &t->look);
     else
         fprintf(t->out, "%s\n",
                 command_has(t->args, "--where")

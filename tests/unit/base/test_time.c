@@ -80,6 +80,11 @@ static void clocks(void)
     CHECK(strcmp(time_iso_ms(1794782160250, out), "2026-11-15T22:36:00.250Z") == 0, "%s", out);
     CHECK(strcmp(time_iso_ms(-1, out), "1969-12-31T23:59:59.999Z") == 0,
           "milliseconds count upward before the epoch too");
+    /* 20,772 days after 1970-01-01. */
+    CHECK(time_from_date("2026-11-15") == 1794700800000, "the begin of a day");
+    CHECK(!time_from_date("2026-11-15T00:00:00Z") && !time_from_date("2026-13-01") &&
+              !time_from_date("soon") && !time_from_date(""),
+          "what is no date");
 }
 
 int main(void)

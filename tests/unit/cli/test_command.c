@@ -66,6 +66,7 @@ static const struct command store_list = {
 /* This table takes the place of the program's. */
 const struct command *const commands[] = {&plan, &read_command, &store_add, &store_list, NULL};
 const struct command_group command_groups[] = {{"All", &plan}, {0}};
+const struct command *const commands_everyday[] = {&plan, NULL};
 
 /* Splits line at blanks, "''" being an empty word, and runs it. */
 static int run(const char *line, struct err *e)

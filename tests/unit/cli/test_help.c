@@ -1,4 +1,5 @@
 #include "base/auto.h"
+#include "base/mem.h"
 #include "cli/core/help.h"
 #include "tap.h"
 
@@ -85,9 +86,45 @@ static void wrapping(void)
     CHECK(strstr(text, "\nfirst\n\nsecond\n  kept   as it stands\n"), "details keep their layout");
 }
 
+static size_t times_listed(const char *text, const char *name)
+{
+    AUTO_MEM char *line = mem_printf("\n  %s  ", name);
+    size_t n = 0;
+
+    for (const char *at = strstr(text, line); at; at = strstr(at + 1, line))
+        n++;
+    return n;
+}
+
+static void whole_program(void)
+{
+    static const char *const titles[] = {"Everyday",    "Plan",    "Run",      "Data",
+                                         "Experiments", "Markets", "Training", "Administration"};
+    char *text = NULL;
+    size_t len, n_everyday = 0;
+    FILE *out = open_memstream(&text, &len);
+    const char *last = NULL;
+
+    help_program(out);
+    fclose(out);
+    for (const struct command *const *c = commands; *c; c++)
+        CHECK(times_listed(text, (*c)->name) == 1, "help lists %s once", (*c)->name);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
+        AUTO_MEM char *line = mem_printf("\n\n%s:\n", titles[i]);
+        const char *at = strstr(text, line);
+        CHECK(at && (!last || at > last), "group %s, in its order", titles[i]);
+        last = at;
+    }
+    while (commands_everyday[n_everyday])
+        n_everyday++;
+    CHECK(n_everyday == 12, "a dozen everyday commands");
+    free(text);
+}
+
 int main(void)
 {
     every_command();
+    whole_program();
     wrapping();
     return TAP_DONE();
 }

@@ -7,6 +7,8 @@ static void single_figures(void)
         double seconds, setup_s;
     } cases[] = {
         {"{hours: 3}", 10800, 0},
+        {"3h", 10800, 0},
+        {"1h30m", 5400, 0},
         {"{minutes: 2.5}", 150, 0},
         {"{seconds: 90}", 90, 0},
         {"{hours: 90m}", 5400, 0},
@@ -120,12 +122,19 @@ static void inherited(void)
         "defaults: {estimate: {hours: 1}}\n---\nname: a\nestimate: {minutes: 5}\n---\nname: b\n");
     CHECK(t->stages[0].estimate.seconds == 300 && t->stages[1].estimate.seconds == 3600,
           "minutes replace hours");
+
+    AUTO(spec)
+    struct spec *u = load("defaults: {estimate: 3h}\n---\nname: a\nestimate: 5m\n"
+                          "---\nname: b\n");
+    CHECK(u->stages[0].estimate.seconds == 300 && u->stages[1].estimate.seconds == 10800,
+          "a duration replaces a duration");
 }
 
 int main(void)
 {
     static const struct refused bad[] = {
-        {"estimate: 3h\n", 1, "estimate: \"3h\": write which form it has"},
+        {"estimate: 3\n", 1, "estimate: \"3\": write its unit, such as 3h, or {hours: 3}"},
+        {"estimate: soon\n", 1, "\"soon\" is not a duration"},
         {"estimate: [1]\n", 1, "must be a map, not a list"},
         {"estimate:\n  hour: 3\n", 2, "did you mean hours?"},
         {"estimate:\n  hours: 3\n  work: 1\n", 3, "work beside hours on line 2"},

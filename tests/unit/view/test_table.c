@@ -18,7 +18,8 @@ static char *printed(const struct table *t,
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    table_print(t, out, indent, max_columns, &look);
+    look.columns = max_columns;
+    table_print(t, out, indent, &look);
     fclose(out);
     return text;
 }

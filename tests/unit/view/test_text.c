@@ -91,7 +91,17 @@ static void check_look(void)
         CHECK(text_look_for(stdout).utf8 == cases[i].utf8, "locale '%s' '%s' '%s'", cases[i].all,
               cases[i].ctype, cases[i].lang);
     }
+    static const struct {
+        const char *told;
+        size_t columns;
+    } widths[] = {{"80", 80}, {"200", 200}, {"5", 60},  {"99999", 1000},
+                  {"", 100},  {"x", 100},   {"0", 100}, {"-80", 100}};
     FILE *file = tmpfile();
+    for (size_t i = 0; file && i < sizeof widths / sizeof *widths; i++) {
+        setenv("COLUMNS", widths[i].told, 1);
+        struct text_look look = text_look_for(file);
+        CHECK(text_columns(&look) == widths[i].columns, "COLUMNS='%s'", widths[i].told);
+    }
     CHECK(file && !text_look_for(file).colour, "no colour in a file");
     if (file)
         fclose(file);
