@@ -27,7 +27,7 @@ cat >train.sh <<'END'
 echo "[TRADEWIND_METRIC] loss 1 0.9"
 echo "[TRADEWIND_METRIC] loss 2 $1"
 echo "[TRADEWIND_METRIC] loss 3 $2"
-echo model >"$TRADEWIND_OUTPUT/model"
+echo "model $1 $2" >"$TRADEWIND_OUTPUT/model"
 END
 submit --env LR=0.5 --env HF_TOKEN=hf_abc --output Model -- sh "$PWD/train.sh" 0.2 0.3 --epoch 5
 first=$job

@@ -378,7 +378,8 @@ is "$out" "job $job was over already: killed"$'\n''job 2 was over already: finis
 "$TRADEWIND" broker --stop >/dev/null
 jobs=()
 for delay in 0 0 0.01 0.02 0.03 0.04 0.05 0.06 0.08 0.1 0.15 0.2; do
-    submit --input @QA --output Any --code code -- sh -c 'cp "$TRADEWIND_INPUT"/qa/* "$TRADEWIND_OUTPUT"'
+    submit --input @QA --output Any --code code -- \
+        sh -c 'cp "$TRADEWIND_INPUT"/qa/* "$TRADEWIND_OUTPUT"; echo "$TRADEWIND_JOB" >"$TRADEWIND_OUTPUT/id"'
     jobs+=("$job")
     sleep "$delay"
     "$TRADEWIND" job kill "$job" >/dev/null || echo "# kill $job: $?"

@@ -37,6 +37,7 @@ struct app_job {
     int64_t exit_code;
     const char *user, *project, *name;
     const char *input, *output; /* set versions */
+    const char *reproduced; /* output, where it was there before the job */
     const char *output_set;
     const char *code, *commit, *image;
     struct field_list command;
@@ -49,7 +50,7 @@ struct app_job {
     int64_t cost_microusd;
     const char *cost_basis, *machine, *limits, *reason;
     int64_t run;
-    const char *stage;
+    const char *stage, *because;
     int64_t rerun_of;
     bool is_stop_asked;
     struct job_details details; /* in no field */

@@ -36,6 +36,7 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
         .name = text_or_none(asked->name),
         .input = text_or_none(asked->input),
         .output = text_or_none(job->output_set),
+        .reproduced = job->reproduced ? text_or_none(job->output_set) : NULL,
         .output_set = text_or_none(asked->output),
         .code = text_or_none(asked->code),
         .command = {asked->command, asked->n_command},
@@ -60,6 +61,7 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
     out->image = text_or_none(out->details.image);
     out->on = out->details.on;
     out->stage = text_or_none(out->details.stage);
+    out->because = text_or_none(out->details.because);
 }
 
 void app_job_clear(struct app_job *job)
@@ -164,6 +166,8 @@ static void command_cell(const void *record, struct buf *out)
     {"name", JOB(TEXT, name), .help = "Display name."},                                            \
     {"input", JOB(TEXT, input), .help = "Set version that the job reads."},                        \
     {"output", JOB(TEXT, output), .help = "Set version that the job stored."},                     \
+    {"reproduced", JOB(TEXT, reproduced), .omit_none = true,                                       \
+     .help = "Set version that has exactly the output of the job, which made no new one."},        \
     {"output_set", JOB(TEXT, output_set), .help = "Set that takes the output."},                   \
     {"code", JOB(TEXT, code), .help = "Set version of the working directory."},                    \
     {"image", JOB(TEXT, image), .help = "Container image that the job runs in."},                   \
@@ -193,6 +197,8 @@ static void command_cell(const void *record, struct buf *out)
     {"reason", JOB(TEXT, reason), .help = "Reason of the last change of state."},                  \
     {"run", JOB(INT, run), .help = "Run of a pipeline that the job belongs to."},                  \
     {"stage", JOB(TEXT, stage), .help = "Stage of that pipeline."},                                \
+    {"because", JOB(TEXT, because), .omit_none = true,                                             \
+     .help = "What changed since the stage last finished."},                                       \
     {"rerun_of", JOB(INT, rerun_of), .help = "Job that this one repeats."},                        \
     {"stop_asked", JOB(BOOL, is_stop_asked), .help = "Whether its end was asked for."}
 

@@ -18,6 +18,7 @@ static const struct {
 } texts[] = {
     {"on", offsetof(struct job_details, on), "local"},
     {"stage", offsetof(struct job_details, stage), ""},
+    {"because", offsetof(struct job_details, because), ""},
     {"commit", offsetof(struct job_details, git_commit), ""},
     {"restores", offsetof(struct job_details, restores), ""},
     {"gang", offsetof(struct job_details, gang), ""},

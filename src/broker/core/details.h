@@ -26,8 +26,9 @@ struct job_details {
     size_t n_mounts;
     const char *const *secrets; /* names; values have a file of their own (secrets.h) */
     size_t n_secrets;
-    const char *on;         /* "local", or a host group of the configuration; never NULL */
-    const char *stage;      /* of a pipeline; "" = none */
+    const char *on;      /* "local", or a host group of the configuration; never NULL */
+    const char *stage;   /* of a pipeline; "" = none */
+    const char *because; /* of a stage: what changed since its last job, in a line; "" = nothing */
     const char *git_commit; /* "" = none */
     bool git_dirty;
     double checkpoint_s;        /* 0 = none */

@@ -288,6 +288,7 @@ struct rerun {
     const char *exact;
     /* By node: came of an older version; came of this one. */
     bool *stale, *fresh;
+    bool changed;   /* fresh did, while reproductions are read */
     size_t *newest; /* by node: the newest of its set that a job made of these; SIZE_MAX = none */
 };
 
@@ -303,12 +304,38 @@ static void spread(struct rerun *r)
     for (size_t i = 0; i < g->n; i++) {
         const struct lineage_node *n = &g->nodes[i];
         r->stale[i] = is_older(r, n);
-        r->fresh[i] = n->version == r->ref->set_version;
+        r->fresh[i] = r->fresh[i] || n->version == r->ref->set_version;
         for (size_t k = 0; k < n->n_from; k++) {
             r->stale[i] = r->stale[i] || r->stale[n->from[k]];
             r->fresh[i] = r->fresh[i] || r->fresh[n->from[k]];
         }
     }
+}
+
+/* What was made of older versions and reproduced of this one is up to date. */
+static int see_reproduction(
+    void *context, int64_t output, int64_t input, int64_t code, struct err *e)
+{
+    struct rerun *r = context;
+    size_t node = lineage_find(r->c.lineage, output);
+    const size_t from[] = {lineage_find(r->c.lineage, input), lineage_find(r->c.lineage, code)};
+
+    (void)e;
+    for (size_t i = 0; i < 2; i++)
+        if (node != SIZE_MAX && from[i] != SIZE_MAX && r->fresh[from[i]] && !r->fresh[node])
+            r->fresh[node] = r->changed = true;
+    return 0;
+}
+
+static int spread_all(struct rerun *r, struct err *e)
+{
+    do {
+        r->changed = false;
+        spread(r);
+        if (lake_job_reproductions(r->c.lake, see_reproduction, r, e) < 0)
+            return -1;
+    } while (r->changed);
+    return 0;
 }
 
 struct named {
@@ -422,9 +449,10 @@ int rerun_compose(
                       .stale = stale,
                       .fresh = fresh,
                       .newest = newest};
-    spread(&r);
+    int result = spread_all(&r, e);
     find_newest(&r);
-    int result = add_rerun(&r, e);
+    if (result == 0)
+        result = add_rerun(&r, e);
     compose_clear(&r.c);
     return result;
 }

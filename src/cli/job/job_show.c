@@ -35,7 +35,7 @@ void cli_job_print_end(FILE *out, const struct app_job *job)
         fprintf(out, " %s %s", job->state == LAKE_JOB_RUNNING ? "since" : "after",
                 time_text(job->runtime_s, time));
     if (job->output)
-        fprintf(out, "; output %s", job->output);
+        fprintf(out, "; %s %s", job->reproduced ? "reproduced" : "output", job->output);
     if (job->state != LAKE_JOB_FINISHED && job->reason) {
         fputs(": ", out);
         cli_job_print_reason(out, job->reason);
@@ -117,7 +117,9 @@ static void print_request(FILE *out, const struct app_job *job)
     line_if(out, "name", job->name);
     print_command(out, &job->command);
     line_if(out, "input", job->input);
-    if (job->output || job->output_set)
+    if (job->reproduced)
+        line(out, "output", "reproduced %s", job->reproduced);
+    else if (job->output || job->output_set)
         line(out, "output", "%s%s", job->output ? job->output : job->output_set,
              job->output ? "" : " (no version)");
     if (job->code)
@@ -134,6 +136,7 @@ static void print_request(FILE *out, const struct app_job *job)
     if (job->run != FIELD_NONE)
         line(out, "run", "%lld%s%s", (long long)job->run, job->stage ? ", stage " : "",
              job->stage ? job->stage : "");
+    line_if(out, "because", job->because);
     if (job->rerun_of != FIELD_NONE)
         line(out, "rerun of", "job %lld", (long long)job->rerun_of);
 }

@@ -69,13 +69,13 @@ static int find_spare(struct lake *l,
                       struct bits *hard,
                       struct err *e)
 {
-    AUTO_RESET struct db_query *q =
-        db_query(l->db, e,
-                 "SELECT v.id, f.name, v.number,"
-                 " (SELECT MIN(j.id) FROM job j WHERE j.output_version = v.id)," COUNTED_ON
-                 " FROM set_version v JOIN fileset f ON f.id = v.fileset"
-                 " WHERE v.project = $1 AND v.removed = 0 ORDER BY v.id",
-                 DB_INT(l->project), DB_INT(LAKE_ITEM_SET), DB_INT(LAKE_JOB_FINISHED));
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
+        "SELECT v.id, f.name, v.number,"
+        " (SELECT MIN(j.id) FROM job j WHERE j.output_version = v.id AND"
+        " j.reproduced = 0)," COUNTED_ON " FROM set_version v JOIN fileset f ON f.id = v.fileset"
+        " WHERE v.project = $1 AND v.removed = 0 ORDER BY v.id",
+        DB_INT(l->project), DB_INT(LAKE_ITEM_SET), DB_INT(LAKE_JOB_FINISHED));
     int row;
 
     while ((row = db_step(q, e)) == 1) {

@@ -214,5 +214,13 @@ static const char *const used_code[] = {
     NULL,
 };
 
+/* 1: the output was there before the job, which made the same again. */
+static const char *const reproduced[] = {
+    "ALTER TABLE job ADD COLUMN reproduced INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX job_reproduced ON job (project) WHERE reproduced = 1",
+    NULL,
+};
+
 const struct db_migration lake_migrations[] = {
-    {1, tables}, {2, jobs}, {3, releases}, {4, spendings}, {5, experiments}, {6, used_code}, {0}};
+    {1, tables},      {2, jobs},      {3, releases},   {4, spendings},
+    {5, experiments}, {6, used_code}, {7, reproduced}, {0}};

@@ -15,9 +15,10 @@ struct job_row {
     bool stop_asked;
     int64_t changed_ms;
     double runtime_s;
-    int64_t input_version, code_version, output_version; /* ids; 0 = none */
-    char output_name[LAKE_NAME_MAX + 1];                 /* as asked for, or "job-ID" */
-    bool output_named;                                   /* as asked for */
+    int64_t input_version, code_version; /* ids; 0 = none */
+    int64_t output_version;              /* that the job made, not reproduced */
+    char output_name[LAKE_NAME_MAX + 1]; /* as asked for, or "job-ID" */
+    bool output_named;                   /* as asked for */
 };
 /* ERR_NOTFOUND when the project has no such job. */
 int lake_job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e);

@@ -79,6 +79,7 @@ struct lake_job {
     const char *machine;     /* "" = none yet */
     const char *limits;      /* how limits were enforced, "" = not known yet */
     const char *output_set;  /* "@S:4" once stored; "" */
+    bool reproduced;         /* that version was there already, with just these files */
 };
 
 /* Room for the texts of any one job: command and details, the list of the command's words. */
@@ -148,16 +149,25 @@ int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, str
 int lake_job_ask_stop(
     struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e);
 
-/* Stores the job's output directory as the next version of its output set, with the job's tags. The
- * same transaction makes the edge to the input and takes `change` (LAKE_JOB_FINISHED). A job that
- * ended meanwhile leaves no version behind. Files of directory go below "/SET/". An empty directory
- * makes no set version (a warning in the log if the job names a set), and the job finishes. Content
- * stored before a crash is found again: the next call gives the same answer. */
+/* Stores the job's output directory as the next version of its output set, with the job's tags; if
+ * the latest version has exactly these files, the job has reproduced it, and no version is made.
+ * The same transaction makes the edge to the input and takes `change` (LAKE_JOB_FINISHED). A job
+ * that ended meanwhile leaves no version behind. Files of directory go below "/SET/". An empty
+ * directory makes no set version (a warning in the log if the job names a set), and the job
+ * finishes. Content stored before a crash is found again: the next call gives the same answer. */
 int lake_job_store(struct lake *l,
                    struct lake_job_change *change,
                    const char *directory,
                    const struct lake_progress *progress,
                    struct err *e);
+
+/* The jobs that reproduced a set version: ids of that version and of what they made it of; 0 =
+ * none. */
+int lake_job_reproductions(
+    struct lake *l,
+    int (*visit)(void *context, int64_t output, int64_t input, int64_t code, struct err *e),
+    void *context,
+    struct err *e);
 
 /* Records that job `other` took part in making the output of `job`: edges lead from that output to
  * the input of `other`, and to its code if that differs. Repeatable; nothing happens without an

@@ -12,7 +12,7 @@ static int add_maker(struct lake *l, int64_t version, struct lake_lineage_cost *
     AUTO_RESET struct db_query *q =
         db_query(l->db, e,
                  "SELECT cost_microusd, runtime_s FROM job WHERE output_version = $1"
-                 " ORDER BY id LIMIT 1",
+                 " AND reproduced = 0 ORDER BY id LIMIT 1",
                  DB_INT(version));
     int more;
 

@@ -63,6 +63,7 @@ enum column {
     OUTPUT_NAME,
     OUTPUT,
     OUTPUT_VERSION,
+    REPRODUCED,
     CPUS,
     MEMORY_MB,
     TIME_LIMIT_S,
@@ -83,7 +84,8 @@ enum column {
 };
 #define JOB_SELECT                                                                                 \
     "SELECT j.id, j.creator, j.name, j.state, j.reason, j.stop_reason, j.input, j.code,"           \
-    " j.output_name, j.output, j.output_version, j.cpus, j.memory_mb, j.time_limit_s, j.run,"      \
+    " j.output_name, j.output, j.output_version, j.reproduced, j.cpus, j.memory_mb, "              \
+    "j.time_limit_s, j.run,"                                                                       \
     " j.rerun_of, j.priority, j.queued, j.started, j.finished, j.exit_code, j.runtime_s,"          \
     " j.cost_microusd, j.cost_basis, j.machine, j.limits, t.command, t.details"                    \
     " FROM job j CROSS JOIN job_text t WHERE t.job = j.id"
@@ -155,6 +157,7 @@ static struct lake_job read_job(struct lake *l, struct db_query *q)
         .machine = text_or_empty(q, MACHINE),
         .limits = text_or_empty(q, LIMITS),
         .output_set = db_is_null(q, OUTPUT_VERSION) ? "" : text_or_empty(q, OUTPUT),
+        .reproduced = db_int(q, REPRODUCED) != 0,
     };
 }
 
@@ -170,6 +173,25 @@ static int tell(
     job.asked.n_command = split_command(command, bytes, words);
     job.asked.command = words;
     return visit(context, &job, e);
+}
+
+int lake_job_reproductions(
+    struct lake *l,
+    int (*visit)(void *context, int64_t output, int64_t input, int64_t code, struct err *e),
+    void *context,
+    struct err *e)
+{
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT output_version, input_version, code_version FROM job"
+                 " WHERE project = $1 AND reproduced = 1",
+                 DB_INT(l->project));
+    int more;
+
+    while ((more = db_step(q, e)) == 1)
+        if (visit(context, db_int(q, 0), db_int(q, 1), db_int(q, 2), e) < 0)
+            return -1;
+    return more;
 }
 
 /* ---- one job ---- */

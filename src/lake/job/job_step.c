@@ -17,12 +17,12 @@ static void copy_name(char out[static LAKE_NAME_MAX + 1], const char *text)
 
 int lake_job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
 {
-    AUTO_RESET struct db_query *q =
-        db_query(l->db, e,
-                 "SELECT creator, state, stop_reason, changed, runtime_s, input_version,"
-                 " code_version, output_version, output_name FROM job"
-                 " WHERE id = $1 AND project = $2",
-                 DB_INT(id), DB_INT(l->project));
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
+        "SELECT creator, state, stop_reason, changed, runtime_s, input_version,"
+        " code_version, CASE reproduced WHEN 0 THEN output_version END, output_name FROM job"
+        " WHERE id = $1 AND project = $2",
+        DB_INT(id), DB_INT(l->project));
     int found = db_step(q, e);
 
     if (found == 0)

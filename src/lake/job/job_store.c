@@ -133,7 +133,7 @@ int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e
 }
 
 /* In the transaction that numbers the versions, or undoes them. */
-static int take_output(void *context, int64_t set_version, struct err *e)
+static int take_output(void *context, int64_t set_version, bool is_new, struct err *e)
 {
     struct storing *s = context;
 
@@ -144,11 +144,12 @@ static int take_output(void *context, int64_t set_version, struct err *e)
         return err_set(e, ERR_USAGE, "job %lld came to its end meanwhile", (long long)s->row.id);
     }
     if (db_run(s->l->db, e,
-               "UPDATE job SET output_version = $2, output = '@' || $3 || ':' ||"
+               "UPDATE job SET output_version = $2, reproduced = $4, output = '@' || $3 || ':' ||"
                " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
-               DB_INT(s->row.id), DB_INT(set_version), DB_TEXT(s->row.output_name)) < 0)
+               DB_INT(s->row.id), DB_INT(set_version), DB_TEXT(s->row.output_name),
+               DB_INT(!is_new)) < 0)
         return -1;
-    if (set_version == s->again) /* which has its edges and tags */
+    if (!is_new) /* it has its edges and tags */
         return 0;
     if (add_edge(s->l, s->row.id, set_version, s->row.input_version, 0, e) < 0 ||
         add_edge(s->l, s->row.id, set_version, s->row.code_version, 1, e) < 0 ||
@@ -181,7 +182,14 @@ static int store_output(struct storing *s, struct err *e)
         .progress = s->progress ? *s->progress : (struct lake_progress){0},
     };
     /* The output belongs to the job's user, also when an admin stores it. */
-    const struct commit_also also = {name, s->row.creator, s->again, take_output, s};
+    const struct commit_also also = {
+        .name = name,
+        .owner = s->row.creator,
+        .unless = s->again,
+        .unless_latest = !s->again,
+        .run = take_output,
+        .context = s,
+    };
     struct lake_put_summary summary;
 
     if (put_also(s->l, &o, &also, &summary, e) < 0) {

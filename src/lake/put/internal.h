@@ -122,9 +122,10 @@ struct commit_also {
     const char *name;  /* instead of the put's command line: what an interrupted one is found by */
     const char *owner; /* of what is put, instead of the caller */
     /* Id of a set version that may be what is put: then nothing is made, and run gets this one; 0 =
-     * none. */
+     * none. unless_latest: the same of the latest version of the set. */
     int64_t unless;
-    int (*run)(void *context, int64_t set_version, struct err *e);
+    bool unless_latest;
+    int (*run)(void *context, int64_t set_version, bool is_new, struct err *e);
     void *context;
 };
 /* lake_put with a set; without any files nothing happens, run is not called either. */

@@ -184,19 +184,33 @@ static int check_present(struct put *p, struct upload *u, size_t *gone_out, stru
     return 0;
 }
 
-static int make_versions(struct put *p,
-                         const struct commit_list *list,
-                         int64_t *set_version_out,
-                         struct err *e)
+/* The set version that may be what is put; 0 = none. */
+static int find_unless(const struct put *p, int64_t *out, struct err *e)
 {
-    int64_t unless = p->also ? p->also->unless : 0;
-    int same = unless ? commit_same(p->l, list, unless, e) : 0;
+    *out = p->also ? p->also->unless : 0;
+    if (!p->also || !p->also->unless_latest)
+        return 0;
+    return db_get_int(p->l->db, e, out,
+                      "SELECT v.id FROM fileset s JOIN set_version v ON v.id = s.latest_version"
+                      " WHERE s.project = $1 AND s.name = $2 AND v.removed = 0",
+                      DB_INT(p->l->project), DB_TEXT(p->o->set)) < 0
+               ? -1
+               : 0;
+}
 
-    if (same <= 0)
-        return same < 0 ? -1 : commit_versions(p->l, list, p->o, p->summary, set_version_out, e);
-    *set_version_out = unless;
-    p->summary->files = p->summary->unchanged = list->n;
-    return 0;
+static int make_versions(struct put *p, const struct commit_list *list, struct err *e)
+{
+    int64_t set_version;
+
+    if (find_unless(p, &set_version, e) < 0)
+        return -1;
+    int same = set_version ? commit_same(p->l, list, set_version, e) : 0;
+    if (same < 0 ||
+        (same == 0 && commit_versions(p->l, list, p->o, p->summary, &set_version, e) < 0))
+        return -1;
+    if (same)
+        p->summary->files = p->summary->unchanged = list->n;
+    return p->also ? p->also->run(p->also->context, set_version, !same, e) : 0;
 }
 
 /* 1: committed; 0: some content must be stored again; -1 */
@@ -210,7 +224,7 @@ static int commit_once(struct put *p, struct upload *u, struct err *e)
         .by_path = nth_by_path,
         .context = p,
     };
-    int64_t session = u->session.id, set_version;
+    int64_t session = u->session.id;
     size_t gone;
 
     if (session && session_row_renew(p->l, session, e) < 0)
@@ -220,8 +234,7 @@ static int commit_once(struct put *p, struct upload *u, struct err *e)
     if (gone)
         return 0;
     if (upload_record(u, false, e) < 0 || known_vacant(p->l, p->list, e) < 0 ||
-        make_versions(p, &list, &set_version, e) < 0 ||
-        (p->also && p->also->run(p->also->context, set_version, e) < 0))
+        make_versions(p, &list, e) < 0)
         return -1;
     return session && session_row_remove(p->l, session, e) < 0 ? -1 : 1;
 }

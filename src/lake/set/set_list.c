@@ -130,10 +130,10 @@ int lake_set_parents(
 int lake_set_maker(struct lake *l, int64_t set_version, int64_t *job_out, struct err *e)
 {
     *job_out = 0;
-    /* The first: later ones made the same again. */
+    /* The first: of earlier versions of the program, later ones made the same again. */
     int found = db_get_int(l->db, e, job_out,
                            "SELECT id FROM job WHERE output_version = $1 AND project = $2"
-                           " ORDER BY id LIMIT 1",
+                           " AND reproduced = 0 ORDER BY id LIMIT 1",
                            DB_INT(set_version), DB_INT(l->project));
     return found < 0 ? -1 : 0;
 }

@@ -4,6 +4,7 @@
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
 #include "lake/set/graph.h"
+#include "lake/set/set.h"
 #include "local.h"
 #include "tap.h"
 
@@ -106,6 +107,23 @@ static const char *edges_of(struct lake *l, const char *ref, char out[static 200
     return out;
 }
 
+static int64_t versions(struct lake *l, const char *set)
+{
+    AUTO_MEM char *sql = mem_printf("SELECT count(*) FROM set_version v JOIN fileset f"
+                                    " ON f.id = v.fileset WHERE f.name = '%s'",
+                                    set);
+
+    return scratch_number(l, sql);
+}
+
+static bool was_reproduced(struct lake *l, int64_t id)
+{
+    struct lake_job j = {0};
+    struct err e = {0};
+
+    return lake_job_load(l, id, NULL, &j, &e) == 0 && j.reproduced;
+}
+
 static void inputs(struct scratch *s, struct lake *l)
 {
     const char *data[] = {"/data/a"}, *code[] = {"/code/main"};
@@ -150,11 +168,48 @@ static void whole(struct scratch *s, struct lake *l)
               scratch_number(l, "SELECT count(*) FROM set_version v JOIN fileset f"
                                 " ON f.id = v.fileset WHERE f.name = 'Model'") == 1,
           "once more: the same answer, nothing new");
-    int64_t again = submit(l, "@Data", NULL, "Model");
-    CHECK(store(l, again, local_path(s, "out"), &applied, &e) == 0 &&
-              strcmp(output_of(l, again, text), "finished @Model:2") == 0 &&
-              scratch_number(l, "SELECT latest FROM file WHERE path = '/Model/model'") == 1,
-          "the same content makes a version of the set, not of its files: %s", text);
+}
+
+/* A job whose output is the latest version of its set makes none; what that version is known by
+ * stays that of its maker. */
+static void reproduced(struct scratch *s, struct lake *l)
+{
+    static const char *const tag[] = {"late=1"};
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct lake_lineage_cost cost = {0};
+    struct err e = {0};
+    bool applied;
+    char text[200], before[200];
+    int64_t first = submit(l, "@Data", "@Code", "Same"), second = submit(l, "@Code", NULL, "Same"),
+            third = submit(l, "@Data", NULL, "Same"), fourth = submit(l, NULL, NULL, "Same"),
+            maker = 0;
+
+    local_text(s, "same/a", "one");
+    CHECK(store(l, second, local_path(s, "same"), &applied, &e) == 0 && !was_reproduced(l, second),
+          "the first version is made %s", e.text);
+    tags_of(l, "@Same:1", before);
+    CHECK(store(l, first, local_path(s, "same"), &applied, &e) == 0 && applied &&
+              strcmp(output_of(l, first, text), "finished @Same:1") == 0 &&
+              was_reproduced(l, first) && versions(l, "Same") == 1,
+          "the same bytes make no version: %s %s", text, e.text);
+    AUTO_MEM char *edges = mem_printf("Code:1 by %lld ", (long long)second);
+    CHECK(strcmp(edges_of(l, "@Same:1", text), edges) == 0, "the edges are the maker's: %s", text);
+    CHECK(lake_job_tag(l, first, tag, 1, &e) == 0 && lake_job_made_with(l, first, third, &e) == 0 &&
+              strcmp(edges_of(l, "@Same:1", text), edges) == 0 &&
+              strcmp(tags_of(l, "@Same:1", text), before) == 0,
+          "tags and edges of the other job do not reach the version: %s", text);
+    CHECK(lake_resolve(l, "@Same:1", LAKE_READ, &ref, &e) == 0 &&
+              lake_set_maker(l, ref.set_version, &maker, &e) == 0 && maker == second &&
+              lake_lineage_cost(l, &ref, &cost, &e) == 0 && cost.jobs == 1,
+          "its maker is the job that made it, though the other is older: %lld", (long long)maker);
+    local_text(s, "same/a", "two");
+    CHECK(store(l, third, local_path(s, "same"), &applied, &e) == 0 && !was_reproduced(l, third) &&
+              versions(l, "Same") == 2,
+          "other bytes are another version");
+    local_text(s, "same/a", "one");
+    CHECK(store(l, fourth, local_path(s, "same"), &applied, &e) == 0 &&
+              !was_reproduced(l, fourth) && versions(l, "Same") == 3,
+          "what an older version holds is a new one");
 }
 
 /* One of several stores what all of them made. */
@@ -210,15 +265,6 @@ static void without(struct scratch *s, struct lake *l)
     failed = finish(999999);
     CHECK(lake_job_store(l, &failed, local_path(s, "out"), NULL, &e) < 0 && e.kind == ERR_NOTFOUND,
           "%s", e.text);
-}
-
-static int64_t versions(struct lake *l, const char *set)
-{
-    AUTO_MEM char *sql = mem_printf("SELECT count(*) FROM set_version v JOIN fileset f"
-                                    " ON f.id = v.fileset WHERE f.name = '%s'",
-                                    set);
-
-    return scratch_number(l, sql);
 }
 
 /* Kills the job at the first sign of progress. */
@@ -422,6 +468,7 @@ int main(void)
         AUTO(lake) struct lake *l = scratch_open(&s);
         inputs(&s, l);
         whole(&s, l);
+        reproduced(&s, l);
         together(&s, l);
         without(&s, l);
         killed(&s, l);
