@@ -117,6 +117,11 @@ struct spec_stage {
     size_t line;
     const char *run, *setup; /* shell text, NULL when absent */
     const char *workdir, *workdir_ref;
+    /* `code`: what of the workdir decides whether the stage is run again. */
+    bool all_code;     /* all of it */
+    const char **code; /* files, directories and patterns; without either it is learned */
+    size_t n_code;
+    size_t code_line;
     struct spec_pair *envs;
     size_t n_envs;
     struct spec_pair *secrets;

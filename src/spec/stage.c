@@ -37,6 +37,43 @@ static void read_workdir(const struct reader_value *v, void *into)
         reader_value_error(v, "needs url beside ref");
 }
 
+/* Of a file below the workdir, without "./" before it. */
+static bool read_code_path(const struct reader_value *v, const char **out)
+{
+    const char *text;
+
+    if (!reader_name(v, &text))
+        return false;
+    while (!strncmp(text, "./", 2))
+        text += 2 + strspn(text + 2, "/");
+    bool leads_out = text[0] == '/' || text[0] == '~';
+    for (const char *p = text; *p; p += strspn(p, "/")) {
+        size_t n = strcspn(p, "/");
+        leads_out = leads_out || (n == 2 && !strncmp(p, "..", 2));
+        p += n;
+    }
+    if (!*text || !strcmp(text, ".") || leads_out) {
+        reader_value_error(v, "%s is not a path below the workdir: write code: all for all of it",
+                           reader_shown(v));
+        return false;
+    }
+    *out = text;
+    return true;
+}
+
+static void read_code(const struct reader_value *v, void *into)
+{
+    struct spec_stage *stage = into;
+    const char *text;
+
+    stage->code_line = v->line;
+    if (v->node->kind == YAML_SCALAR && reader_text(v, &text) && !strcmp(text, "all"))
+        stage->all_code = true;
+    else if (reader_texts(v, read_code_path, &stage->code, &stage->n_code) && !stage->n_code)
+        reader_value_error(v, "names no file: write all, or leave it out for what the stage is "
+                              "seen to use");
+}
+
 /* Values may be secret: no message may show one, only its key. */
 static void read_pairs(const struct reader_value *v, struct spec_pair **out, size_t *n_out)
 {
@@ -510,6 +547,7 @@ static const struct reader_field fields[] = {
     {"run", READER_INTO(TEXT, spec_stage, run), .may_be_null = true},
     {"setup", READER_INTO(TEXT, spec_stage, setup), .may_be_null = true},
     {"workdir", .read = read_workdir, .may_be_null = true},
+    {"code", .read = read_code, .may_be_null = true},
     {"envs", .read = read_envs, .may_be_null = true},
     {"secrets", .read = read_secrets, .may_be_null = true},
     {"num_nodes", READER_INTO(COUNT, spec_stage, num_nodes), 1, VALUE_MAX_NODES, true},
@@ -572,5 +610,8 @@ void spec_stage_read(struct reader *r, size_t index)
                    stage);
     if (draft->mounts.node)
         read_mounts(&draft->mounts, stage);
+    if (stage->n_code && !stage->workdir)
+        reader_error(r, stage->code_line,
+                     "code: names files of the workdir, and the stage has none");
     r->stage = NULL;
 }

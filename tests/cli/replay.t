@@ -141,14 +141,23 @@ is "$("$TRADEWIND" trace @last:2 --back --json | json '[n["ref"] for n in d["nod
     "['@last:2', '@sums:2', '@squares:2', '@numbers:2']" "made from the newer input alone"
 run rerun --from @numbers --yes
 is "$code $out" "0 Nothing to run: no job used older versions alone." "once"
-"$TRADEWIND" set create two.a @two.a >/dev/null
+check "a pipeline whose data was let go" "$TRADEWIND" run two.yaml --yes >/dev/null
+echo xx >f
+"$TRADEWIND" put f /two.a/x/f >/dev/null
+"$TRADEWIND" set create two.a /two.a/ >/dev/null
 check "over the set that a pipeline made of its input" "$TRADEWIND" rerun --from @two.a --yes \
     >/dev/null
 is "$(versions two.b) $("$TRADEWIND" trace @two.b --back --hops 2 --json |
     json '[n["ref"] for n in d["nodes"]]')" \
-    "[1, 2, 3] ['@two.b:3', '@two.b.input:3', '@two.a:3']" "which is made anew"
+    "[1, 2] ['@two.b:2', '@two.b.input:4', '@two.a:2']" "which is made anew"
 is "$("$TRADEWIND" set show @two.b.input --json | json '[f["path"] for f in d["files"]]')" \
     "['/two.a/x/f']" "with the directory that it held, and no other"
+"$TRADEWIND" set create two.a @two.a >/dev/null
+check "on a version with the same files" "$TRADEWIND" rerun --from @two.a --yes >same.txt
+contains "$(<same.txt)" "reproduced @two.b:2" "the same comes out"
+is "$(versions two.a) $(versions two.b)" "[1, 2, 3] [1, 2]" "and no version is made"
+run rerun --from @two.a --yes
+is "$code $out" "0 Nothing to run: no job used older versions alone." "it is up to date"
 
 # ---- bad input ----
 fails 2 "is there, and no job made it" replay @numbers

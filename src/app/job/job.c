@@ -1,5 +1,6 @@
 #include "app/job/job.h"
 
+#include "app/core/code_text.h"
 #include "app/job/resources.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -224,6 +225,8 @@ int app_job_source_read(struct app *app,
         return err_wrap(e, "%s", answer_spell(answer, "input", option));
     if (code && code_store(app_lake(app, e), home, code, &stored, e) < 0)
         return err_wrap(e, "%s", answer_spell(answer, "code", option));
+    if (code)
+        app_tell_code(app, code, &stored);
     out->input = input ? make_input(app, input, is_set, e) : NULL;
     if (input && !out->input)
         return err_wrap(e, "%s", answer_spell(answer, "input", option));

@@ -208,7 +208,8 @@ int app_run_draft_stage(struct app_run_draft *c,
     out->checkpoint_s = stage->checkpoint_s;
     out->json_metrics = stage->json_metrics;
     if (!out->name || check_outputs(c, stage, e) < 0 ||
-        app_run_draft_check_inputs(c, stage, e) < 0 || app_run_draft_image(c, stage, out, e) < 0)
+        app_run_draft_check_inputs(c, stage, e) < 0 || app_run_draft_check_code(c, stage, e) < 0 ||
+        app_run_draft_image(c, stage, out, e) < 0)
         return -1;
     compose_command(c, stage, out);
     compose_outputs(c, stage, out);
@@ -274,6 +275,7 @@ int app_run_draft_end(struct app_run_draft *c, int result, struct err *e)
     c->run->n_secrets = c->n_secrets;
     free(c->secrets);
     c->secrets = NULL;
+    app_run_codes_clear(&c->codes);
     if (c->too_large)
         return err_set(e, ERR_USAGE, "%s is too large a pipeline", c->plan->spec->file);
     return result;

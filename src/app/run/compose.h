@@ -7,6 +7,14 @@
 #include "app/run/location.h"
 #include "app/run/run.h"
 
+/* Working directories that are stored, for stages that share them. Zero = empty. */
+struct app_run_code;
+struct app_run_codes {
+    struct app_run_code *items;
+    size_t n, cap;
+};
+void app_run_codes_clear(struct app_run_codes *codes);
+
 /* What is wanted of a run besides its plan. */
 struct app_run_order {
     const struct app_run_location *location;
@@ -14,6 +22,7 @@ struct app_run_order {
     struct field_list secrets; /* NAME=VALUE, or NAME for a variable of the caller's environment */
     const struct answer *answer; /* for errors that spell fields */
     const struct run *resumed;   /* its stages may continue from their checkpoints; NULL = none */
+    struct app_run_codes *codes; /* that several runs share; NULL = those of this run alone */
 };
 
 /* Refuses containers and mounts that the location cannot have, and mounts of nothing. Hosts answer
@@ -43,7 +52,8 @@ struct app_run_draft {
     struct run *run;
     struct run_secret *secrets; /* of all stages; moved to the run at the end */
     size_t n_secrets, cap_secrets;
-    bool too_large; /* the arena is full */
+    struct app_run_codes codes; /* unless the order has some */
+    bool too_large;             /* the arena is full */
 };
 
 /* A copy in the arena; NULL stays NULL. */
@@ -102,6 +112,10 @@ int app_run_draft_inputs(struct app_run_draft *c,
                          const struct spec_stage *stage,
                          struct run_stage_plan *out,
                          struct err *e);
+/* code.c: refuses a working directory that is not there, and patterns of `code` without files. */
+int app_run_draft_check_code(const struct app_run_draft *c,
+                             const struct spec_stage *stage,
+                             struct err *e);
 /* Stores the working directory. */
 int app_run_draft_code(struct app_run_draft *c,
                        const struct spec_stage *stage,

@@ -1,5 +1,6 @@
 /* events: the operation run.follow: the events of a run as they happen, and its bill at the end.
  * `tradewind run`, `cluster run`, `replay`, `rerun` and `run show --follow` call it. */
+#include "app/job/job.h"
 #include "app/run/nodes.h"
 #include "app/run/run.h"
 #include "base/mem.h"
@@ -127,6 +128,20 @@ static int tell_stage(const struct following *f, const struct run_stage *s, stru
     return read_stage(f, s, arena, &event.change, e) < 0 ? -1 : answer_item(f->out, &event, e);
 }
 
+/* What changed since the stage last finished, as its job knows it. New string. */
+static char *because_of(const struct following *f, int64_t job)
+{
+    AUTO_CLEAR(app_job) struct app_job record = {0};
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job found;
+    struct err ignored = {0};
+
+    if (app_job_load(f->app, job, arena, &found, &ignored) < 0)
+        return NULL;
+    app_job_fill(&record, &found);
+    return record.because ? mem_dup(record.because) : NULL;
+}
+
 static int tell_changes(const struct following *f, const struct run *r, struct err *e)
 {
     for (size_t i = 0; i < r->n_stages; i++) {
@@ -139,8 +154,9 @@ static int tell_changes(const struct following *f, const struct run *r, struct e
         /* A stage may start and end between two looks. */
         bool ran = s.job && s.state != STAGE_REUSED && s.state != STAGE_GOING;
         struct run_stage began = s;
+        AUTO_MEM char *because = ran && before.job != s.job ? because_of(f, s.job) : NULL;
         began.state = STAGE_GOING;
-        began.reason = "";
+        began.reason = because ? because : "";
         if (before.job != s.job && ran && tell_stage(f, &began, e) < 0)
             return -1;
         if (tell_stage(f, &s, e) < 0)

@@ -191,13 +191,24 @@ struct app_run_stopped {
 
 /* ---- starting a run ---- */
 
+/* Whether a stage would be run again, and what changed. */
+struct app_run_why {
+    const char *stage;
+    bool is_reused;
+    int64_t job;               /* whose output would be reused; else the last that finished */
+    struct field_list changes; /* since that job: "train.py changed" */
+    const char *code;          /* what of its code counts; NULL = it has none */
+};
+extern const struct record app_run_why_record;
+
 /* A dry run answers "planned" and the members below; a start answers "started", the number of the
- * run, and none of them. */
+ * run, and none of them; the question why a stage is run answers "why" and the answer. */
 struct app_run_started {
     const char *event;
     int64_t run;          /* FIELD_NONE unless started */
     const void *plan;     /* struct app_plan_report */
     const void *location; /* struct app_run_where */
+    const void *why;      /* struct app_run_why */
 };
 
 /* Stores a composed run, whose id is filled in, and wakes the broker. ERR_NOFIT when the month's

@@ -66,6 +66,7 @@ struct start_request {
     const char *image;    /* NULL = as the file says */
     int64_t max_microusd; /* FIELD_NONE = no spending cap */
     struct field_list secrets;
+    const char *why; /* NULL = start it */
     bool resume, no_cache, dry_run;
 };
 
@@ -90,18 +91,23 @@ static const struct field request_fields[] = {
      .help = "Continue the last run of this pipeline that did not finish."},
     {"no_cache", FIELD(BOOL, struct start_request, no_cache),
      .help = "Run every stage, even those that have not changed since an earlier run."},
+    {"why", FIELD(TEXT, struct start_request, why), .value = "STAGE",
+     .help = "Say whether this stage would be run again, and what changed since it last finished; "
+             "run nothing."},
     APP_DRY_RUN_FIELD(struct start_request, dry_run),
 };
 
 static const struct field started_fields[] = {
     {"event", FIELD(TEXT, struct app_run_started, event),
-     .help = "One of started, planned (a dry run)."},
+     .help = "One of started, planned (a dry run), why."},
     {"run", FIELD(INT, struct app_run_started, run), .help = "Number of the run.",
      .omit_none = true},
     {"plan", FIELD(RECORD, struct app_run_started, plan), .record = &app_plan_report_record,
      .omit_none = true, .help = "Plan of a dry run."},
     {"location", FIELD(RECORD, struct app_run_started, location), .record = &app_run_where_record,
      .omit_none = true, .help = "Where a dry run would run."},
+    {"why", FIELD(RECORD, struct app_run_started, why), .record = &app_run_why_record,
+     .omit_none = true, .help = "Whether the stage would be run again."},
 };
 /* clang-format on */
 
@@ -115,6 +121,10 @@ static int check_request(const struct start_request *q, const struct answer *out
     if (q->resume && q->no_cache)
         return err_set(e, ERR_USAGE, "%s keeps finished stages, %s does not",
                        answer_spell(out, "resume", option), answer_spell(out, "no_cache", other));
+    if (q->why && (q->resume || q->no_cache))
+        return err_set(e, ERR_USAGE, "%s and %s exclude each other",
+                       answer_spell(out, "why", option),
+                       answer_spell(out, q->resume ? "resume" : "no_cache", other));
     if (q->max_microusd == 0)
         return err_set(e, ERR_USAGE, "%s 0: must be above 0 and at most %g",
                        answer_spell(out, "max_cost_usd", option), MONEY_MAX_USD);
@@ -156,6 +166,19 @@ static int find_resumed(
     return 0;
 }
 
+static int answer_why(struct app *app,
+                      const struct spec *spec,
+                      struct run *run,
+                      size_t stage,
+                      struct answer *out,
+                      struct err *e)
+{
+    const struct app_run_started answer = {
+        .event = "why", .run = FIELD_NONE, .why = app_run_ask_why(app, spec, run, stage, out, e)};
+
+    return answer.why ? answer_head(out, &answer, e) : -1;
+}
+
 static int start(struct app *app,
                  const struct start_request *q,
                  const struct app_plan *p,
@@ -171,12 +194,19 @@ static int start(struct app *app,
                       .user = app_run_user(app)};
     struct app_run_order order = {
         .location = location, .image = image, .secrets = q->secrets, .answer = out};
+    size_t stage = 0;
 
-    if (app_run_check_plan(p, e) < 0 || app_job_check_month(app, e) < 0 ||
+    if (q->why && app_run_find_stage(p->spec, q->why, out, &stage, e) < 0)
+        return -1;
+    if (app_run_check_plan(p, e) < 0 || (!q->why && app_job_check_month(app, e) < 0) ||
         (q->resume && find_resumed(app, p->spec->name, out, &last, e) < 0))
         return -1;
     order.resumed = last.id ? &last : NULL;
-    if (app_run_compose(app, p, &order, arena, &run, e) < 0 || app_run_begin(app, &run, e) < 0)
+    if (app_run_compose(app, p, &order, arena, &run, e) < 0)
+        return -1;
+    if (q->why)
+        return answer_why(app, p->spec, &run, stage, out, e);
+    if (app_run_begin(app, &run, e) < 0)
         return -1;
     return answer_head(out, &(struct app_run_started){.event = "started", .run = run.id}, e);
 }

@@ -17,6 +17,7 @@ struct sweep_pipeline {
     struct app_plan *plan;
     struct answer out; /* spells the fields of run.start */
     struct app_run_location location;
+    struct app_run_codes codes; /* all trials have the same */
     bool warned;
 };
 
@@ -25,6 +26,7 @@ void sweep_pipeline_free(struct sweep_pipeline *p)
     if (!p)
         return;
     app_plan_free(p->plan);
+    app_run_codes_clear(&p->codes);
     free(p);
 }
 
@@ -66,7 +68,7 @@ int sweep_pipeline_start(struct sweep_pipeline *p,
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
     AUTO_CLEAR(run) struct run last = {0};
     struct run run = {.user = app_run_user(p->app)};
-    struct app_run_order order = {.location = &p->location, .answer = &p->out};
+    struct app_run_order order = {.location = &p->location, .answer = &p->out, .codes = &p->codes};
 
     if (app_job_check_month(p->app, e) < 0 ||
         (resumed && app_run_load(p->app, resumed, &last, e) < 0))

@@ -141,8 +141,14 @@ static char *planned_details(
     return job_details_text(d, e);
 }
 
+/* What a stage is run with, and why it is not reused. */
+struct cause {
+    const struct refs *inputs; /* advance_input_texts */
+    const char *because;
+};
+
 /* As recorded; what it is to make again is new. */
-static char *repeated_details(struct advance *a, size_t i, struct err *e)
+static char *repeated_details(struct advance *a, size_t i, const char *because, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
     AUTO_CLEAR(job_details) struct job_details details = {0};
@@ -155,19 +161,21 @@ static char *repeated_details(struct advance *a, size_t i, struct err *e)
     details.restores = s->plan.restores ? s->plan.restores : "";
     details.continues = continues_of(s, 0);
     details.learn = false;
+    details.because = because;
     return job_details_text(&details, e);
 }
 
 static char *details_of(
-    struct advance *a, size_t i, const struct refs *inputs, unsigned rank, struct err *e)
+    struct advance *a, size_t i, const struct cause *cause, unsigned rank, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
 
     if (s->plan.repeats)
-        return repeated_details(a, i, e);
+        return repeated_details(a, i, cause->because, e);
     struct job_details d = {.continues = continues_of(s, rank),
-                            .inputs = (const char *const *)inputs->texts,
-                            .n_inputs = inputs->n};
+                            .because = cause->because,
+                            .inputs = (const char *const *)cause->inputs->texts,
+                            .n_inputs = cause->inputs->n};
     AUTO_MEM char *gang =
         mem_printf("%" PRId64 ".%s.%u", a->run->id, s->plan.name, s->attempts + 1);
     if (nodes_of(s) > 1) {
@@ -220,7 +228,7 @@ static void batch_clear(struct batch *b)
 static int submit(struct advance *a,
                   size_t i,
                   const char *input,
-                  const struct refs *inputs,
+                  const struct cause *cause,
                   int64_t *first_out,
                   struct err *e)
 {
@@ -229,7 +237,7 @@ static int submit(struct advance *a,
     b.requests = mem_zero(b.n, sizeof *b.requests);
     b.details = mem_zero(b.n, sizeof *b.details);
     for (unsigned rank = 0; rank < b.n; rank++) {
-        b.details[rank] = details_of(a, i, inputs, rank, e);
+        b.details[rank] = details_of(a, i, cause, rank, e);
         if (!b.details[rank])
             return -1;
         b.requests[rank] = request_of(a, i, input, rank, b.details[rank]);
@@ -270,45 +278,53 @@ static int find_unnoted(struct advance *a, size_t i, int64_t *job_out, struct er
 }
 
 /* Its job is submitted, by us or by who was killed behind it. What a gang makes counts only when
- * all of it has finished: it gets its key then. changed: why the stage is run again. */
+ * all of it has finished: it gets its key then. because: why the stage is run. */
 static int take_on(struct advance *a,
                    size_t i,
                    int64_t job,
                    const struct sha256_digest *key,
-                   const char *changed,
+                   const char *because,
                    struct err *e)
 {
-    const struct run_stage *s = &a->run->stages[i];
-    AUTO_MEM char *why =
-        s->job ? mem_printf("attempt %u of %u: %s", s->attempts + 1, STAGE_ATTEMPTS_MAX, s->reason)
-               : mem_dup(changed);
-
-    if (key && nodes_of(s) == 1 && lake_job_code_tag(a->lake, job, key, e) < 0)
+    if (key && nodes_of(&a->run->stages[i]) == 1 && lake_job_code_tag(a->lake, job, key, e) < 0)
         return -1;
-    return advance_set_stage(a, i, STAGE_GOING, job, why, e);
+    return advance_set_stage(a, i, STAGE_GOING, job, because, e);
+}
+
+/* The reason for another attempt; "" = it is the first. New string. */
+static char *attempt_text(const struct run_stage *s)
+{
+    return s->job
+               ? mem_printf("attempt %u of %u: %s", s->attempts + 1, STAGE_ATTEMPTS_MAX, s->reason)
+               : mem_dup("");
 }
 
 static int start_repeated(struct advance *a, size_t i, struct err *e)
 {
-    static const struct refs none = {0};
+    static const struct refs no_inputs = {0};
+    AUTO_MEM char *again = attempt_text(&a->run->stages[i]);
+    const struct cause cause = {.inputs = &no_inputs, .because = again};
     AUTO_MEM char *input = NULL;
     int64_t job;
 
     if (find_unnoted(a, i, &job, e) < 0)
         return -1;
     if (!job &&
-        (advance_repeat_input(a, i, &input, e) < 0 || submit(a, i, input, &none, &job, e) < 0))
+        (advance_repeat_input(a, i, &input, e) < 0 || submit(a, i, input, &cause, &job, e) < 0))
         return -1;
-    return take_on(a, i, job, NULL, "", e);
+    return take_on(a, i, job, NULL, again, e);
 }
 
-/* What changed since the stage last finished, in a line; "" = nothing is known. New string. */
-static char *changed_since(struct advance *a, size_t i, const struct refs *inputs)
+/* Why the stage is run, in a line: what changed since it last finished; "" = nothing is known. New
+ * string. */
+static char *because_of(struct advance *a, size_t i, const struct refs *inputs)
 {
     AUTO_CLEAR(why) struct why why = {0};
     struct err ignored = {0};
 
-    if (a->run->no_cache || a->run->stages[i].job || why_find(a, i, inputs, &why, &ignored) < 0)
+    if (a->run->stages[i].job)
+        return attempt_text(&a->run->stages[i]);
+    if (a->run->no_cache || why_find(a, i, inputs, &why, &ignored) < 0)
         return mem_dup("");
     return why_line(&why);
 }
@@ -327,18 +343,21 @@ int advance_start(struct advance *a, size_t i, struct err *e)
     if (advance_refs(a, i, &refs, e) < 0 || advance_input_texts(a, &refs, &inputs, e) < 0 ||
         stagecache_key(a, i, &inputs, &key, e) < 0 || find_unnoted(a, i, &job, e) < 0)
         return -1;
-    if (job)
-        return take_on(a, i, job, &key, "", e);
+    if (job) {
+        AUTO_MEM char *again = attempt_text(s);
+        return take_on(a, i, job, &key, again, e);
+    }
     if (!a->run->no_cache) {
         if (stagecache_find(a, i, &refs, &key, &job, e) < 0)
             return -1;
         if (job)
             return advance_set_stage(a, i, STAGE_REUSED, job, "", e);
     }
-    AUTO_MEM char *changed = changed_since(a, i, &inputs);
-    if (advance_make_input(a, i, &refs, &input, e) < 0 || submit(a, i, input, &inputs, &job, e) < 0)
+    AUTO_MEM char *because = because_of(a, i, &inputs);
+    const struct cause cause = {.inputs = &inputs, .because = because};
+    if (advance_make_input(a, i, &refs, &input, e) < 0 || submit(a, i, input, &cause, &job, e) < 0)
         return -1;
-    return take_on(a, i, job, &key, changed, e);
+    return take_on(a, i, job, &key, because, e);
 }
 
 /* ---- what became of them ---- */
@@ -492,6 +511,26 @@ static int end_service(
                              e);
 }
 
+/* What is to be known of a stage that finished; "" = nothing. New string; NULL: e. */
+static char *finished_reason(struct advance *a, size_t i, const char *why, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job_code code = {0};
+    struct lake_job job;
+
+    if (*why)
+        return mem_dup(why);
+    if (lake_job_load(a->lake, s->job, arena, &job, e) < 0 ||
+        lake_job_code_load(a->lake, s->job, arena, &code, e) < 0)
+        return NULL;
+    AUTO_MEM char *again =
+        job.reproduced ? mem_printf("reproduced %s", job.output_set) : mem_dup("");
+    bool doubt = stagecache_learns(&s->plan) && code.why && code.why[0];
+    return mem_printf("%s%s%s%s", again, *again && doubt ? ", " : "",
+                      doubt ? "all of its code counts: " : "", doubt ? code.why : "");
+}
+
 int advance_look(struct advance *a, size_t i, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
@@ -517,11 +556,14 @@ int advance_look(struct advance *a, size_t i, struct err *e)
         return -1;
     if (s->plan.serves)
         return end_service(a, i, &v, why, e);
-    if (v.state == LAKE_JOB_FINISHED && !v.done_without)
-        broker_cluster_learn(runs_home(a->runs), a->run, s);
-    return advance_set_stage(a, i,
-                             v.state == LAKE_JOB_FINISHED ? STAGE_FINISHED
-                             : v.state == LAKE_JOB_KILLED ? STAGE_STOPPED
-                                                          : STAGE_FAILED,
+    if (v.state == LAKE_JOB_FINISHED) {
+        AUTO_MEM char *known = finished_reason(a, i, why, e);
+        if (!known)
+            return -1;
+        if (!v.done_without)
+            broker_cluster_learn(runs_home(a->runs), a->run, s);
+        return advance_set_stage(a, i, STAGE_FINISHED, s->job, known, e);
+    }
+    return advance_set_stage(a, i, v.state == LAKE_JOB_KILLED ? STAGE_STOPPED : STAGE_FAILED,
                              s->job, why, e);
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "broker/core/program.h"
 #include "broker/core/staging.h"
+#include "broker/pipeline/codefiles.h"
 #include "broker/pipeline/listing.h"
 #include "lake/core/path.h"
 #include "lake/put/put.h"
@@ -31,6 +32,7 @@
 struct staged {
     const char *path; /* relative; of the list */
     bool executable;
+    uint64_t bytes;
     int64_t number; /* of its version in the lake */
 };
 
@@ -54,6 +56,8 @@ struct storing {
 void code_clear(struct code *c)
 {
     free(c->ref);
+    for (size_t i = 0; i < CODE_LARGEST; i++)
+        free(c->largest[i].path);
     *c = (struct code){0};
 }
 
@@ -114,7 +118,8 @@ static int copy_file(struct storing *s, int from, const char *path, struct err *
     int result = copy_bytes(from, to, shown, e);
     if (close(to) < 0 && result == 0)
         result = file_error(e, "copy", shown);
-    s->files[s->n_files++] = (struct staged){.path = path, .executable = executable};
+    s->files[s->n_files++] =
+        (struct staged){.path = path, .executable = executable, .bytes = (uint64_t)st.st_size};
     return result;
 }
 
@@ -448,6 +453,24 @@ static int find_root(struct storing *s,
     return unpack(real, zip, s->root, e);
 }
 
+static void note_largest(const struct storing *s, struct code *out)
+{
+    const struct staged *largest[CODE_LARGEST] = {NULL};
+
+    for (size_t i = 0; i < s->n_files; i++) {
+        const struct staged *f = &s->files[i];
+        for (size_t k = 0; k < CODE_LARGEST && f; k++)
+            if (!largest[k] || f->bytes > largest[k]->bytes) {
+                const struct staged *moved = largest[k];
+                largest[k] = f;
+                f = moved;
+            }
+    }
+    for (size_t k = 0; k < CODE_LARGEST && largest[k]; k++)
+        out->largest[k] =
+            (struct code_large){.path = mem_dup(largest[k]->path), .bytes = largest[k]->bytes};
+}
+
 static int store_staged(struct lake *l,
                         const struct staging *staging,
                         const char *directory,
@@ -464,7 +487,8 @@ static int store_staged(struct lake *l,
     if (find_root(&s, directory, staging, &name, e) < 0)
         return -1;
     /* What was unpacked below the home is of no repository that may be around the home. */
-    const struct listing_options options = {s.root, s.archive ? NULL : staging->path};
+    const struct listing_options options = {
+        .directory = s.root, .scratch = s.archive ? NULL : staging->path, .is_alone = s.archive};
     if (listing_read(&options, arena, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
         store(&s, name, &out->ref, e) < 0)
         return -1;
@@ -472,6 +496,32 @@ static int store_staged(struct lake *l,
     out->dirty = s.list.dirty;
     out->files = s.n_files;
     out->bytes = s.bytes;
+    note_largest(&s, out);
+    return 0;
+}
+
+int code_check(const char *directory,
+               const char *const *patterns,
+               size_t n,
+               const char **unmatched_out,
+               struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
+    AUTO_MEM char *real = realpath(directory, NULL);
+    const struct listing_options options = {.directory = real};
+    struct listing list;
+
+    *unmatched_out = NULL;
+    if (!real)
+        return file_error(e, "read", directory);
+    if (listing_read(&options, arena, &list, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n && !*unmatched_out; i++) {
+        size_t k = 0;
+        while (k < list.n && !codefiles_picks(patterns[i], list.paths[k]))
+            k++;
+        *unmatched_out = k == list.n ? patterns[i] : NULL;
+    }
     return 0;
 }
 

@@ -6,6 +6,12 @@
 #include "lake/core/lake.h"
 
 #define CODE_COMMIT 65
+#define CODE_LARGEST 3
+
+struct code_large {
+    char *path;
+    uint64_t bytes;
+};
 
 struct code {
     char *ref;                /* "@code-NAME:3": the set version; the same as before when nothing
@@ -13,6 +19,7 @@ struct code {
     char commit[CODE_COMMIT]; /* of git, "" = no repository */
     bool dirty;
     uint64_t files, bytes;
+    struct code_large largest[CODE_LARGEST]; /* the largest first; path NULL = no more */
 };
 void code_clear(struct code *c);
 
@@ -25,6 +32,14 @@ void code_clear(struct code *c);
  * is staged in home/staging, which is cleaned of what was left there by a kill. */
 int code_store(
     struct lake *l, const char *home, const char *directory, struct code *out, struct err *e);
+
+/* *unmatched_out: the first of patterns (codefiles_picks) that names none of the files that
+ * code_store would take of the directory; NULL = each names some. Stores nothing. */
+int code_check(const char *directory,
+               const char *const *patterns,
+               size_t n,
+               const char **unmatched_out,
+               struct err *e);
 
 /* Where the files of a set version that code_store made lie in the lake: "/code/NAME/" of
  * "@code-NAME:3". New string; NULL when it is none of those. */

@@ -97,7 +97,9 @@ int stagecache_join(struct advance *a, int64_t first, unsigned nodes, struct err
 struct why {
     char **lines; /* "train.py changed"; owned */
     size_t n, cap;
-    int64_t job; /* the earlier job; 0 = the stage has not finished before */
+    size_t left_out; /* files that there is no line for */
+    int64_t job;     /* the earlier job; 0 = the stage has not finished before */
+    char *doubt;     /* why all of the code counts; NULL = it does not, or nothing of it changed */
 };
 void why_clear(struct why *w);
 /* Takes the line over. */

@@ -296,7 +296,7 @@ static void find_repository(struct reading *r, struct scope *scope)
         if (stat(*at ? at : "/", &here) < 0 || here.st_dev != top.st_dev)
             return;
         scope->has_repository = repository_read(at, r->arena, &scope->repository) > 0;
-        if (scope->has_repository || !r->options->scratch)
+        if (scope->has_repository || r->options->is_alone)
             return;
     }
 }

@@ -22,7 +22,8 @@ struct listing {
 struct listing_options {
     const char *directory; /* absolute, without links in it */
     const char *scratch;   /* a directory of ours where git may compare; NULL = commit and dirty are
-                            * not wanted, and a repository above the directory does not count */
+                            * not wanted */
+    bool is_alone;         /* a repository above the directory does not count */
 };
 
 /* All files and links but

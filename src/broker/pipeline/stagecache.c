@@ -297,7 +297,7 @@ static char *take_told(struct usedcode *u,
         return mem_dup(told->doubt);
     for (size_t i = 0; i < told->n; i++) {
         if (is_build_file(told->paths[i]) && codefiles_find(c, told->paths[i]))
-            return mem_printf("%s was used, and such files decide by the times of others",
+            return mem_printf("%s was used: build tools look at files without opening them",
                               told->paths[i]);
         add_path(u, c, told->paths[i]);
         add_source(u, c, told->paths[i]);
@@ -424,12 +424,62 @@ static int keep_lines(const struct why *why,
                       struct stagecache_answer *out,
                       struct err *e)
 {
-    out->lines = arena_alloc(arena, why->n + 1, sizeof *out->lines);
+    out->lines = arena_alloc(arena, why->n + 2, sizeof *out->lines);
     for (size_t i = 0; out->lines && i < why->n; i++) {
         out->lines[out->n_lines] = arena_dup(arena, why->lines[i]);
         out->n_lines += out->lines[out->n_lines] != NULL;
     }
-    return out->n_lines == why->n ? 0 : err_set(e, ERR_USAGE, "the answer is too large");
+    if (out->n_lines < why->n)
+        return err_set(e, ERR_USAGE, "the answer is too large");
+    if (why->left_out)
+        out->lines[out->n_lines++] = arena_printf(arena, "%zu more files changed", why->left_out);
+    return 0;
+}
+
+/* "3 of 12 files of its code count: job 7 used them" */
+static const char *counted_files(struct advance *a,
+                                 const struct codefiles *c,
+                                 const struct lake_job_code *record,
+                                 struct arena *arena,
+                                 struct err *e)
+{
+    AUTO_CLEAR(usedcode) struct usedcode used = {0};
+    const void *bytes;
+    size_t n;
+
+    if (lake_job_code_used(a->lake, record->used, arena, &bytes, &n, e) < 0 ||
+        usedcode_read(&used, bytes, n, e) < 0)
+        return NULL;
+    return arena_printf(arena,
+                        "The content of %zu of the %zu files of its code counts, those that job "
+                        "%" PRId64 " used, and the names of all.",
+                        used.n, c->n, record->job);
+}
+
+/* job: the one that the stage is compared with; 0 = none. */
+static const char *what_counts(struct advance *a,
+                               const struct run_stage_plan *p,
+                               int64_t job,
+                               struct arena *arena,
+                               struct err *e)
+{
+    struct lake_job_code record = {0};
+
+    if (p->all_code)
+        return "All of its code counts: the pipeline file says code: all.";
+    if (p->n_picks)
+        return "The files that `code` of the pipeline file names count.";
+    if (job && lake_job_code_load(a->lake, job, arena, &record, e) < 0)
+        return NULL;
+    const struct codefiles *c = codefiles_of(a->lake, &a->code, p->code, e);
+    if (!c)
+        return NULL;
+    if (record.why && !record.why[0])
+        return counted_files(a, c, &record, arena, e);
+    return arena_printf(arena, "All of its code counts: %s.",
+                        record.why ? record.why
+                        : job      ? "what it used was not recorded"
+                                   : "it has not finished yet");
 }
 
 /* A stage that this one needs and that runs again. */
@@ -467,7 +517,7 @@ static int ask(
         return -1;
     out->last = why.job;
     if (needed)
-        why_add(&why, mem_printf("stage %s runs again", needed->plan.name));
+        why_add(&why, mem_printf("stage %s runs again: its output may change", needed->plan.name));
     return keep_lines(&why, arena, out, e);
 }
 
@@ -483,6 +533,12 @@ int stagecache_ask(struct lake *l,
 
     *out = (struct stagecache_answer){0};
     int result = ask(&a, i, arena, out, e);
+    if (result == 0 && run->stages[i].plan.code) {
+        out->counts =
+            what_counts(&a, &run->stages[i].plan, out->job ? out->job : out->last, arena, e);
+        if (!out->counts)
+            result = e->kind ? -1 : err_set(e, ERR_USAGE, "the answer is too large");
+    }
     codefiles_cache_clear(&a.code);
     return result;
 }

@@ -29,8 +29,9 @@ int stagecache_note(struct lake *l,
 struct stagecache_answer {
     int64_t job;        /* the job whose output is reused; 0 = the stage runs */
     int64_t last;       /* its last finished job; 0 = none */
-    const char **lines; /* what changed since: "train.py changed"; in the run's arena */
+    const char **lines; /* what changed since: "train.py changed"; in the arena */
     size_t n_lines;
+    const char *counts; /* what of its code decides, a sentence; NULL = it has no code */
 };
 /* Of stage i of a run that is composed and not stored. The stages it needs are asked before: those
  * that run again are themselves a reason. Stages that are reused become so in the run, for those

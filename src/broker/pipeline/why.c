@@ -23,6 +23,7 @@ void why_clear(struct why *w)
     for (size_t i = 0; i < w->n; i++)
         free(w->lines[i]);
     free(w->lines);
+    free(w->doubt);
 }
 
 void why_add(struct why *w, char *line)
@@ -35,7 +36,11 @@ char *why_line(const struct why *w)
 {
     if (w->n == 0)
         return mem_dup("");
-    return w->n == 1 ? mem_dup(w->lines[0]) : mem_printf("%s, and %zu more", w->lines[0], w->n - 1);
+    size_t more = w->n - 1 + w->left_out;
+    AUTO_MEM char *others = more ? mem_printf(", and %zu more", more) : mem_dup("");
+    AUTO_MEM char *doubt =
+        w->doubt ? mem_printf(" (all of the code counts: %s)", w->doubt) : mem_dup("");
+    return mem_printf("%s%s%s", w->lines[0], others, doubt);
 }
 
 /* ---- the last job ---- */
@@ -320,6 +325,8 @@ static void add_file(struct why *out, const char *path, const char *what)
 
     if (out->n < LINES_MAX)
         why_add(out, mem_printf("%s %s", printable, what));
+    else
+        out->left_out++;
 }
 
 static void compare_file(const struct counted *c,
@@ -383,8 +390,7 @@ static int compare_code(struct advance *a,
     }
     compare_files(&c, old, now, out);
     if (out->n > before && stagecache_learns(p) && !learned)
-        why_add(out, mem_printf("(all of the code counts: %s)",
-                                record.why ? record.why : "what it used was not recorded"));
+        out->doubt = mem_dup(record.why ? record.why : "what it used was not recorded");
     if (learned && record.code_version == 0)
         why_add(out, mem_printf("job %" PRId64 " began with a checkpoint that other code had made",
                                 job->id));

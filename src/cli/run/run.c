@@ -2,12 +2,14 @@
 #include "cli/run/run.h"
 #include "app/run/simulate.h"
 #include "app/run/start.h"
+#include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
 #include "cli/plan/plan.h"
 #include "view/table.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -87,6 +89,42 @@ static int exit_code(const void *head)
     return cli_run_exit_code(((const struct app_simulated *)head)->state);
 }
 
+/* ---- why a stage is run again ---- */
+
+static void print_sentence(struct operate_text *t, const char *text, size_t indent)
+{
+    AUTO_MEM char *line = mem_printf("%*s%s", (int)indent, "", text);
+
+    text_paragraph(t->out, line, indent, &t->look);
+}
+
+static void print_why(struct operate_text *t, const void *record)
+{
+    const struct app_run_why *why = ((const struct app_run_started *)record)->why;
+    bool has_finished = why->job != FIELD_NONE;
+    AUTO_MEM char *first =
+        why->is_reused ? mem_printf("%s is reused: nothing that it used has changed since job "
+                                    "%" PRId64 ".",
+                                    why->stage, why->job)
+        : has_finished ? mem_printf("%s is run again. Since job %" PRId64 ":", why->stage, why->job)
+                       : mem_printf("%s is run: it has not finished yet.", why->stage);
+
+    print_sentence(t, first, 0);
+    for (size_t i = 0; i < why->changes.n; i++)
+        print_sentence(t, why->changes.items[i], 2);
+    if (why->code)
+        print_sentence(t, why->code, 0);
+}
+
+static int tell_why(const struct cli_run *c, json_t *request, struct err *e)
+{
+    static const struct command_text text = {.head = print_why};
+
+    if (c->detach)
+        return err_set(e, ERR_USAGE, "--why and --detach exclude each other");
+    return operate_call(c->args, c->terminal, &run_start_operation, request, &text, e);
+}
+
 /* ---- the command ---- */
 
 static int show_plan(const struct cli_run *c, const struct app_plan_report *plan, struct err *e)
@@ -164,6 +202,8 @@ static int run_pipeline(const struct command_args *args, struct err *e)
     c.detach = command_has(args, "--detach");
     if (is_simulated)
         return simulate(&c, request, e);
+    if (command_has(args, "--why"))
+        return tell_why(&c, request, e);
     int agreed = cli_run_ask(&c, op, request, show_run, NULL, e);
     return agreed <= 0 ? agreed : cli_run_start(&c, op, request, e);
 }
@@ -182,9 +222,10 @@ const struct command command_run = {
     .details =
         "Plans as `tradewind plan` does, asks for confirmation, and runs the stages in the order "
         "of their needs. Each stage is a job: its input and code come from the lake, and its "
-        "output is stored in the lake, with its provenance. A stage whose code, command and input "
-        "have not changed is reused "
-        "from an earlier run.\n\n"
+        "output is stored in the lake, with its provenance. A stage whose command, variables, "
+        "input "
+        "and used files of code have not changed is reused from an earlier run; --why STAGE says "
+        "what changed.\n\n"
         "A local run (--on local) does real work on this machine, within the planned CPUs and "
         "memory as far as the machine has them, and is priced as the planned machines. On hosts "
         "(--on ssh, --on GROUP) a stage gets its planned resources as far as a host has them, and "

@@ -30,7 +30,7 @@ static void print_notes(const struct app_run_stage *s, FILE *out)
         fprintf(out, "  %s: resumed from the checkpoint of job %" PRId64 "\n", s->name,
                 s->resumed_job);
     bool is_bad = s->state >= STAGE_FAILED;
-    if (s->reason[0] && (is_bad || (s->state == STAGE_FINISHED && s->is_elastic))) {
+    if (s->reason[0] && (is_bad || s->state == STAGE_FINISHED)) {
         fprintf(out, "  %s%s%s: ", s->name, is_bad ? " " : "",
                 is_bad ? app_run_stage_choices[s->state] : "");
         text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);

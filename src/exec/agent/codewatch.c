@@ -18,8 +18,6 @@
 /* More is no code. */
 #define FILES_MAX ((size_t)1 << 20)
 #define EVENTS_BYTES ((size_t)64 << 10)
-/* Made in the watched directory for the probe, and removed before the command starts. */
-#define PROBE ".tradewind-probe"
 /* A kernel's clock for file times ticks every 10 ms at the latest. */
 #define TICK_TRIES 50
 #define TICK_US 1000
@@ -37,8 +35,9 @@ struct watched {
 struct codewatch {
     char *top;
     int top_fd, notify_fd;
-    bool atimes; /* access times work here */
-    char **dirs; /* "" is the top itself */
+    bool atimes;               /* access times work here */
+    bool is_mounted, answered; /* as in codewatch_answer */
+    char **dirs;               /* "" is the top itself */
     size_t n_dirs, cap_dirs;
     struct watched *files; /* by directory and name, so that events find them */
     size_t n_files, cap_files;
@@ -111,7 +110,7 @@ static bool opens_are_told(const struct codewatch *w, const char *dir, int dir_f
 
 static void probe(struct codewatch *w)
 {
-    AUTO_MEM char *dir = mem_printf("%s/" PROBE, w->top);
+    AUTO_MEM char *dir = mem_printf("%s/" CODEWATCH_PROBE, w->top);
 
     if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
         doubt(w, "its directory cannot be probed: %s", strerror(errno));
@@ -215,7 +214,8 @@ static void reset(struct codewatch *w, struct timespec *last)
  * command makes at once could not be told from ours. */
 static void wait_for_tick(const struct codewatch *w, const struct timespec *last)
 {
-    AUTO_FD int fd = openat(w->top_fd, PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    AUTO_FD int fd =
+        openat(w->top_fd, CODEWATCH_PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct stat st;
 
     for (int i = 0; fd >= 0 && i < TICK_TRIES; i++) {
@@ -224,8 +224,8 @@ static void wait_for_tick(const struct codewatch *w, const struct timespec *last
             break;
         usleep(TICK_US);
     }
-    if (fd >= 0)
-        unlinkat(w->top_fd, PROBE, 0);
+    if (fd >= 0 && !w->is_mounted)
+        unlinkat(w->top_fd, CODEWATCH_PROBE, 0);
 }
 
 static void watch_one(struct codewatch *w, size_t dir)
@@ -277,15 +277,25 @@ static void begin(struct codewatch *w)
     watch_all(w);
 }
 
-struct codewatch *codewatch_new(const char *directory)
+struct codewatch *codewatch_new(const char *directory, bool is_mounted)
 {
     struct codewatch *w = mem_zero(1, sizeof *w);
 
+    w->is_mounted = is_mounted;
     w->top = mem_dup(directory);
     w->notify_fd = -1;
     w->top_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     begin(w);
     return w;
+}
+
+void codewatch_answer(const char *directory)
+{
+    AUTO_MEM char *path = mem_printf("%s/" CODEWATCH_PROBE, directory);
+    AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0)
+        unlink(path);
 }
 
 void codewatch_free(struct codewatch *w)
@@ -325,6 +335,7 @@ static void take_event(struct codewatch *w, const struct inotify_event *event)
         w->of_watch[event->wd] == SIZE_MAX)
         return;
     size_t dir = w->of_watch[event->wd], low = w->first[dir], high = w->first[dir + 1];
+    w->answered = w->answered || (dir == 0 && !strcmp(event->name, CODEWATCH_PROBE));
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(event->name, w->files[middle].name);
@@ -387,6 +398,8 @@ const char *codewatch_end(struct codewatch *w,
     size_t n = 0;
 
     codewatch_drain(w);
+    if (w->is_mounted && !w->answered)
+        doubt(w, "its container tells nothing of files that are opened in it");
     for (size_t i = 0; i < w->n_files && !w->doubt[0]; i++) {
         struct watched *f = &w->files[i];
         f->used = f->used || was_touched(w, f);

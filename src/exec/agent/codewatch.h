@@ -14,9 +14,15 @@
 
 struct codewatch;
 
+/* Made in the directory for the probe, and removed before the command starts. */
+#define CODEWATCH_PROBE ".tradewind-probe"
+
 /* Watches directory, whose files are private copies: their access times are set to 1. Before the
- * command starts. Never fails: what goes wrong is a doubt. */
-struct codewatch *codewatch_new(const char *directory);
+ * command starts. Never fails: what goes wrong is a doubt. is_mounted: the command sees the
+ * directory through a mount of a container, where codewatch_answer is called first. */
+struct codewatch *codewatch_new(const char *directory, bool is_mounted);
+/* In the container: shows whether files that are opened here are told outside. */
+void codewatch_answer(const char *directory);
 void codewatch_free(struct codewatch *w);
 AUTO_DEFINE(codewatch)
 

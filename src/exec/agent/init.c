@@ -2,6 +2,7 @@
  * and takes in those whose parents ended. main.c calls it. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "exec/agent/codewatch.h"
 #include "exec/agent/supervise.h"
 #include "exec/agent/wrap.h"
 
@@ -29,6 +30,8 @@ static void become(const struct jobdir *d, const struct jobfile *job, const sigs
     sigprocmask(SIG_SETMASK, before, NULL);
     signal(SIGPIPE, SIG_DFL);
     environ = start_env(d, job, true);
+    if (job->learn)
+        codewatch_answer(work);
     if (chdir(work) == 0)
         execvp(command.out[0], command.out);
     fprintf(stderr, "%s: %s\n", command.out[0],

@@ -592,7 +592,7 @@ static int get_ready(struct supervisor *s, struct err *e)
     limits_apply(&s->limits, s->job, s->started.pid);
     if (s->job->learn) {
         AUTO_MEM char *work = jobdir_file(s->dir, "work");
-        s->code = codewatch_new(work);
+        s->code = codewatch_new(work, s->job->image);
     }
     s->output_open = true;
     return 0;
