@@ -37,7 +37,7 @@ struct app_job {
     int64_t exit_code;
     const char *user, *project, *name;
     const char *input, *output; /* set versions */
-    const char *reproduced; /* output, where it was there before the job */
+    const char *reproduced;     /* output, where it was there before the job */
     const char *output_set;
     const char *code, *commit, *image;
     struct field_list command;
