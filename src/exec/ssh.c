@@ -110,10 +110,6 @@ static const struct {
     enum err_kind kind;
     const char *means; /* %s: the host */
 } troubles[] = {
-    {"REMOTE HOST IDENTIFICATION HAS CHANGED", ERR_DENIED,
-     "%s: its host key has changed: another host may answer in its name. If the host was set up "
-     "anew, "
-     "remove the old key with ssh-keygen -R"},
     {"Host key verification failed", ERR_DENIED,
      "%s: its host key is not known here, or not the one we know: connect once by hand with ssh"},
     {"Permission denied (", ERR_DENIED,
@@ -147,10 +143,35 @@ static void last_words(const char *said, char *out, size_t size)
 /* ssh itself failed: exit code 255. */
 #define SSH_FAILED 255
 
+/* The command that forgets the old key, which ssh knows best. */
+static void put_remedy(const char *address, const char *said, char *out, size_t size)
+{
+    const char *told = strstr(said, "ssh-keygen "), *host = strrchr(address, '@');
+
+    if (told)
+        snprintf(out, size, "%.*s", (int)strcspn(told, "\r\n"), told);
+    else
+        snprintf(out, size, "ssh-keygen -R %s", host ? host + 1 : address);
+}
+
+static int refuse_changed_key(const struct exec_host *h, const char *said, struct err *e)
+{
+    char remedy[200];
+
+    put_remedy(h->address, said, remedy, sizeof remedy);
+    return err_set(e, ERR_DENIED,
+                   "%s: its host key has changed: another machine may answer in its name, so "
+                   "nothing was sent to it. If the host was set up anew, remove its old key (%s) "
+                   "and connect once by hand with ssh",
+                   h->address, remedy);
+}
+
 static int ssh_explain(const struct exec_host *h, int code, const char *said, struct err *e)
 {
     char words[200];
 
+    if (strstr(said, "REMOTE HOST IDENTIFICATION HAS CHANGED"))
+        return refuse_changed_key(h, said, e);
     last_words(said, words, sizeof words);
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
         if (strstr(said, troubles[i].said)) {

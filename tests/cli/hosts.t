@@ -163,6 +163,44 @@ def test_refused(t):
     check(not left, "the host is given back once it lets us in again", left)
 
 
+def test_changed_key(t):
+    """A host whose key changed gets nothing; the job goes to the next one, and without one it fails
+    and says what to do."""
+    t.hosts.hang_up()
+    t.hosts.change_key(1)
+    job = t.submit("hostname")
+    check(t.wait(job) == 0 and t.home.log(job) == "host2\n",
+          "a job does not go to a host whose key changed, but to the next", t.show(job))
+    shown = t.show(job)
+    said = " ".join(x["reason"] or "" for x in shown["transitions"])
+    for part in ("root@10.77.0.11", "key has changed", "ssh-keygen ", "nothing was sent"):
+        check(part in said, f"its history says {part}", said)
+    check(shown["machine"] == t.hosts.names[1] and
+          len([m for m in t.home.json("machines", "ls", "--all") if m["job"] == job]) == 1,
+          "it pays for the other one alone")
+    held = t.submit(f"GO={t.go('key')}; echo begun; {WAIT}")
+    check(until(lambda: t.home.log(held) == "begun\n"), "the good host has a job")
+    job = t.submit("hostname")
+    check(until(lambda: any("key has changed" in (x["reason"] or "") for x in t.show(job)["transitions"])),
+          "the next job says why it does not take the other", t.show(job))
+    check(t.show(job)["state"] == "queued", "and waits for the good one", t.show(job)["state"])
+    t.release("key")
+    check(t.wait(held) == 0 and t.wait(job) == 0 and t.home.log(job) == "host2\n",
+          "where it runs", t.show(job))
+    check(not t.nothing_left(), "and leaves nothing")
+    t.hosts.hang_up()
+    t.hosts.change_key(2)
+    job = t.submit("true")
+    t.wait(job)
+    shown = t.show(job)
+    check(shown["state"] == "failed" and "key has changed" in shown["reason"]
+          and "ssh-keygen " in shown["reason"], "without a good host a job fails", shown["reason"])
+    t.hosts.restore_key(1)
+    t.hosts.restore_key(2)
+    left = t.nothing_left()
+    check(not left, "nothing is left", left)
+
+
 def test_dead_from_the_start(t):
     """A host that cannot be reached: others run here meanwhile, and then it runs on another one."""
     t.hosts.hang_up()
@@ -305,7 +343,7 @@ def main():
         try:
             for test in (test_whole, test_full, test_killed, test_broker_killed, test_swept,
                          test_swept_all_along,
-                         test_checkpoint_of_a_failure, test_refused, test_dead_from_the_start,
+                         test_checkpoint_of_a_failure, test_refused, test_changed_key, test_dead_from_the_start,
                          test_dies_while_it_runs, test_swept_dead):
                 test(t)
         finally:

@@ -81,6 +81,22 @@ class Hosts:
         with open(f"{self.directory}/kept") as kept:
             self._authorize(kept.read())
 
+    def change_key(self, k):
+        """Host k answers with another key than the one we know."""
+        self._rewrite_known(k, "other.pub")
+
+    def restore_key(self, k):
+        self._rewrite_known(k, "host.pub")
+
+    def _rewrite_known(self, k, key):
+        with open(f"{self.directory}/{key}") as f:
+            words = f.read().split()[:2]
+        with open(f"{self.directory}/known") as f:
+            lines = f.read().splitlines()
+        lines[k - 1] = " ".join([lines[k - 1].split()[0], *words])
+        with open(f"{self.directory}/known", "w") as f:
+            f.write("\n".join(lines) + "\n")
+
     def _authorize(self, text):
         with open(f"{self.directory}/authorized", "w") as f:
             f.write(text)

@@ -57,10 +57,11 @@ struct remote {
     bool waits;             /* the lake has the job queued, with a reason, until there is a host */
     int64_t gang_until_ms;  /* the gang asks for machines again at this time */
     unsigned gang_waits;    /* number of times that the gang released its machines */
-    enum cloud_failure refused;                  /* why the last provisioning failed */
-    int64_t silent_since_ms;                     /* the host does not answer since; 0 = it does */
-    char silent_reason[200];                     /* the last error of the connection */
-    bool saved;                                  /* the last checkpoint is here */
+    enum cloud_failure refused; /* why the last provisioning failed */
+    int64_t silent_since_ms;    /* the host does not answer since; 0 = it does */
+    char silent_reason[400];    /* the last error of the connection */
+    char left_out[400]; /* a host that was not taken because it refuses us, or we it; "": none */
+    bool saved;         /* the last checkpoint is here */
     int64_t reach_at_ms, save_at_ms, stop_at_ms; /* not before */
     int log_fd, state_fd; /* copies of the files that the agent writes; -1 = not open */
 };

@@ -122,7 +122,8 @@ enum life_event attempt_gang_answer(struct broker *b, struct attempt *j)
     if (j->stop_wanted)
         return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
     /* A request that no host can meet fails when the nodes themselves provision. */
-    if (j->task_error.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED) {
+    if (j->task_error.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED &&
+        j->remote->refused != CLOUD_AUTH) {
         attempt_gang_wait(b, j);
         return EVENT_NONE;
     }

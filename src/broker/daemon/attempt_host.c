@@ -65,7 +65,7 @@ void host_record(struct broker *b, struct attempt *j)
     } else if (j->job.state > LAKE_JOB_LAUNCHING) {
         step_add(b, j, LAKE_JOB_LAUNCHING, false, "its host was released");
     }
-    step_add(b, j, LAKE_JOB_FETCHING, true, "")->change.machine = j->host.address;
+    step_add(b, j, LAKE_JOB_FETCHING, true, r->left_out)->change.machine = j->host.address;
 }
 
 static enum life_event no_other_host(struct attempt *j)
@@ -108,7 +108,7 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 
     if (why->kind == ERR_NONE && !gang_waits)
         return provisioned(b, j);
-    if (is_full || r->refused == CLOUD_UNSUPPORTED)
+    if (is_full || r->refused == CLOUD_UNSUPPORTED || r->refused == CLOUD_AUTH)
         r->machine = (struct machine){0}; /* which has no record */
     if (j->stop_wanted)
         return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);

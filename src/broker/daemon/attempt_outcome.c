@@ -37,9 +37,9 @@ enum life_event outcome_of_fetch(struct broker *b, struct attempt *j)
             return EVENT_RETRY_LATER;
         return is_bound ? host_lost(j, "") : EVENT_REPLACED;
     }
-    if (why->kind == ERR_NOFIT && j->host_failed) {
-        /* Another home took the host before the job was there. */
-        snprintf(j->remote->silent_reason, sizeof j->remote->silent_reason, "%.199s", why->text);
+    if ((why->kind == ERR_NOFIT || why->kind == ERR_DENIED) && j->host_failed) {
+        /* Before the job was there another home took the host, or its key changed. */
+        snprintf(j->remote->silent_reason, sizeof j->remote->silent_reason, "%s", why->text);
         return attempt_because(j, is_bound ? EVENT_LOST : EVENT_REPLACED, "%s", why->text);
     }
     if (why->kind != ERR_NONE)

@@ -140,6 +140,8 @@ static void run_task(struct task *t, struct lake *l)
         if ((j->work == ACTION_PROVISION ? host_provision(&wish, &r->attempt, &r->machine, &why)
                                          : host_ask(&wish, j->details.nodes, &why)) < 0)
             *e = why.err;
+        else
+            snprintf(r->left_out, sizeof r->left_out, "%s", why.err.text);
         r->refused = why.failure;
     } else if (j->work == ACTION_FETCH)
         prepare(j, l);

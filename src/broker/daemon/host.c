@@ -71,6 +71,9 @@ struct pool {
     struct machines *records;
     struct cloud *cloud;
     struct machine_provisioner provisioner;
+    size_t n_taken;    /* hosts that other homes use */
+    struct err taken;  /* what the last of them says */
+    struct err denied; /* what the last host says that refused us, or that we refuse */
 };
 
 static void pool_clear(struct pool *d)
@@ -217,37 +220,78 @@ static int find_free(struct pool *d,
 }
 
 /* Which of these free hosts no other home uses, at most `wanted` of them; they are ours for a
- * while. A host that does not answer counts: sending the job there tells what is wrong. */
-static size_t claim_some(const struct pool *d,
+ * while. A host that does not answer counts: sending the job there tells what is wrong. One whose
+ * key is not the one we know, or that refuses ours, is left out. */
+static size_t claim_some(struct pool *d,
                          const struct host_wish *w,
                          const char *token,
                          double seconds,
                          const struct free_hosts *from,
                          const char **out,
-                         size_t wanted,
-                         struct err *why)
+                         size_t wanted)
 {
     AUTO_MEM char *root = jobs_root(machines_owner(d->records));
     size_t n = 0;
 
+    d->n_taken = 0;
     for (size_t i = 0; i < from->n && n < wanted; i++) {
         const struct exec_host h = {
             .driver = "ssh", .address = from->list[i], .root = root, .agent = w->agent};
-        struct err refused = {0};
-        if (exec_prepare(&h, &refused) == 0)
-            claim(&h, token, seconds, &refused);
-        if (refused.kind == ERR_NOFIT)
-            *why = refused;
-        else
+        struct err why = {0};
+        if (exec_prepare(&h, &why) == 0)
+            claim(&h, token, seconds, &why);
+        if (why.kind == ERR_NOFIT) {
+            d->taken = why;
+            d->n_taken++;
+        } else if (why.kind == ERR_DENIED) {
+            log_warn("broker", "job %" PRId64 " does not go to a host: %s", w->job, why.text);
+            d->denied = why;
+        } else {
             out[n++] = from->list[i];
+        }
     }
     return n;
 }
 
-static int all_are_used(const struct err *why, struct cloud_error *e)
+/* Hosts of the group that suit the job and that our own jobs have. */
+static size_t count_busy(struct pool *d, const struct host_wish *w, const struct free_hosts *free)
 {
+    struct cloud_request request = request_of(w, "busy");
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->config->n_hosts; i++) {
+        const struct config_host *h = &d->config->hosts[i];
+        struct cloud_error why = {0};
+        const char *one;
+        size_t n_one, k = 0;
+        while (k < free->n && strcmp(free->list[k], h->host) != 0)
+            k++;
+        request.host = h->host;
+        if (k == free->n && is_in(h, w->group) &&
+            (cloud_free_hosts(d->cloud, &request, &one, 1, &n_one, &why) == 0 ||
+             why.failure == CLOUD_CAPACITY))
+            n++;
+    }
+    return n;
+}
+
+/* The job waits for hosts that come free, or fails if those that refuse us are needed. */
+static int too_few(struct pool *d,
+                   const struct host_wish *w,
+                   const struct free_hosts *free,
+                   size_t found,
+                   size_t wanted,
+                   struct cloud_error *e)
+{
+    bool is_denied = d->denied.kind != ERR_NONE;
+
+    if (is_denied && found + d->n_taken + count_busy(d, w, free) < wanted) {
+        *e = (struct cloud_error){.failure = CLOUD_AUTH, .err = d->denied};
+        return -1;
+    }
     e->failure = CLOUD_CAPACITY;
-    return err_set(&e->err, ERR_NOFIT, "every suitable host is taken, %s", why->text);
+    return err_set(&e->err, ERR_NOFIT, "every suitable host is taken%s%s%s%s",
+                   d->taken.kind ? ", " : "", d->taken.text, is_denied ? "; " : "", d->denied.text);
 }
 
 /* NULL when the pool is to choose: what it gave for this token before. */
@@ -259,7 +303,6 @@ static int choose(struct pool *d,
 {
     struct free_hosts free_now = {.n = 0};
     struct machine known;
-    struct err why = {0};
     char token[65];
 
     *host_out = NULL;
@@ -268,9 +311,9 @@ static int choose(struct pool *d,
         return 0;
     if (find_free(d, w, token, &free_now, e) < 0)
         return -1;
-    return claim_some(d, w, token, CLAIM_LOOKING_S, &free_now, host_out, 1, &why)
+    return claim_some(d, w, token, CLAIM_LOOKING_S, &free_now, host_out, 1)
                ? 0
-               : all_are_used(&why, e);
+               : too_few(d, w, &free_now, 0, 1, e);
 }
 
 int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e)
@@ -278,7 +321,6 @@ int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e)
     AUTO_CLEAR(pool) struct pool d = {0};
     struct free_hosts free_now = {.n = 0};
     const char *ours[FREE_MAX];
-    struct err why = {0};
     char token[65];
 
     *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};
@@ -290,7 +332,7 @@ int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e)
     e->failure = CLOUD_CAPACITY;
     if (free_now.n < n)
         return err_set(&e->err, ERR_NOFIT, "%zu of %u hosts are free", free_now.n, n);
-    size_t found = claim_some(&d, w, token, ASK_S, &free_now, ours, n, &why);
+    size_t found = claim_some(&d, w, token, ASK_S, &free_now, ours, n);
     e->failure = CLOUD_FINE;
     if (found == n)
         return 0;
@@ -300,7 +342,7 @@ int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e)
             .driver = "ssh", .address = ours[i], .root = root, .agent = w->agent};
         exec_release(&h, token, NULL);
     }
-    return all_are_used(&why, e);
+    return too_few(&d, w, &free_now, found, n, e);
 }
 
 /* Another job of ours may take the chosen one before us: then there are others. */
@@ -340,8 +382,10 @@ int host_provision(const struct host_wish *w,
         if (provision_chosen(&d, w, *attempt, out, e) < 0)
             return -1;
         /* Another process may have released the host meanwhile. */
-        if (out->state < MACHINE_DELETING)
+        if (out->state < MACHINE_DELETING) {
+            e->err = d.denied;
             return 0;
+        }
     }
     e->failure = CLOUD_INVALID;
     return err_set(&e->err, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);

@@ -25,7 +25,9 @@ struct host_wish {
 };
 /* Provisions a host that no other home uses. *attempt is the number of the token, from 1 on; a used
  * token is skipped, and *attempt becomes the number that was taken. The same attempt gets the same
- * host again. After -1 e->failure says what to do (cloud.h); a refused host has no record. */
+ * host again. A host whose key has changed, or that refuses ours, is left out: after 0 e->err says
+ * which one, after -1 with CLOUD_AUTH there is no other. After -1 e->failure says what to do
+ * (cloud.h); a refused host has no record. */
 int host_provision(const struct host_wish *w,
                    unsigned *attempt,
                    struct machine *out,

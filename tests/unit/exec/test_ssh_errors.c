@@ -19,7 +19,11 @@ static void test_errors(struct exec_host h)
     } cases[] = {
         {"root@h: Permission denied (publickey).", "255", ERR_DENIED, "refused our key"},
         {"@@@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @@@\nHost key verification failed.",
-         "255", ERR_DENIED, "ssh-keygen -R"},
+         "255", ERR_DENIED, "remove its old key (ssh-keygen -R h)"},
+        {"@@@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @@@\n  remove with:\n  ssh-keygen "
+         "-f "
+         "\"/a/known\" -R \"[h]:2222\"\nHost key verification failed.",
+         "255", ERR_DENIED, "(ssh-keygen -f \"/a/known\" -R \"[h]:2222\")"},
         {"No ED25519 host key is known for h and you have requested strict checking.\nHost key "
          "verification failed.",
          "255", ERR_DENIED, "not known here"},
