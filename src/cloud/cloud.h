@@ -57,8 +57,8 @@ struct cloud_request {
     double price_usd_per_hour;     /* of the offer; sim bills it, the others know their own */
     double bill_min_s;             /* of the offer; sim: the shortest time that is billed */
     double cpus, memory_gb;        /* of the machine asked for; pool: at least */
-    const char *accelerator;       /* NULL = none */
-    double accelerators;
+    const char *accelerator;       /* NULL = none; pool: of any type, where there are to be some */
+    double accelerators;           /* pool: at least */
     const char *host; /* pool: this one and no other, by its address; NULL = any that fits */
 };
 

@@ -22,8 +22,9 @@ static bool fits(const struct cloud_host *h, const struct cloud_request *q)
         return false;
     if ((h->cpus > 0 && h->cpus < q->cpus) || (h->memory_gb > 0 && h->memory_gb < q->memory_gb))
         return false;
-    return !q->accelerator || (h->accelerator && strcasecmp(h->accelerator, q->accelerator) == 0 &&
-                               h->accelerators >= q->accelerators);
+    if (q->accelerator && (!h->accelerator || strcasecmp(h->accelerator, q->accelerator) != 0))
+        return false;
+    return (h->accelerator ? h->accelerators : 0) >= q->accelerators;
 }
 
 /* The token that has the host, NULL when it is free. */
@@ -45,8 +46,8 @@ static void show_size(
         buf_printf(b, " %g cpus", cpus);
     if (memory_gb > 0)
         buf_printf(b, " %g GB", memory_gb);
-    if (accelerator)
-        buf_printf(b, " %s:%g", accelerator, accelerators);
+    if (accelerator || accelerators > 0)
+        buf_printf(b, " %s:%g", accelerator ? accelerator : "GPU", accelerators);
 }
 
 static int refuse_unfit(const struct cloud *c, const struct cloud_request *q, struct cloud_error *e)

@@ -336,7 +336,12 @@ static int submit(const struct search *s,
 
     if (load_newest(app, s->profile->name, out->arena, &old, e) < 0)
         return -1;
-    AUTO_MEM char *details = app_job_details_again(app, old.asked.details, e);
+    AUTO_CLEAR(job_details) struct job_details recorded = {0};
+    struct app_job_again now;
+    app_job_read_details(&old, &recorded);
+    if (app_job_details_again(app, &recorded, out->arena, &now, e) < 0)
+        return -1;
+    AUTO_MEM char *details = job_details_text(&now.details, e);
     if (!details)
         return -1;
     char **command = template_fill(s->profile->template, settings->items, settings->n, e);

@@ -1,5 +1,6 @@
 /* control: the operations job.kill and job.wait. Their commands, `job submit --wait` and `job rerun
  * --wait` call them. */
+#include "app/job/gang.h"
 #include "app/job/job.h"
 #include "base/time.h"
 
@@ -50,6 +51,37 @@ static int kill_one(struct app *app,
     return answer_item(out, &item, e);
 }
 
+static bool is_named(const struct kill_request *q, int64_t id)
+{
+    for (size_t i = 0; i < q->ids.n; i++)
+        if (q->ids.items[i] == id)
+            return true;
+    return false;
+}
+
+/* The nodes of a gang have no use without each other. */
+static int kill_others(struct app *app,
+                       const struct kill_request *q,
+                       int64_t id,
+                       bool *is_pending,
+                       struct answer *out,
+                       struct err *e)
+{
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job job;
+    int64_t first;
+
+    if (app_job_load(app, id, arena, &job, e) < 0)
+        return -1;
+    app_job_read_details(&job, &details);
+    unsigned n = app_job_gang_of(&job, &details, &first);
+    for (unsigned i = 0; i < n; i++)
+        if (!is_named(q, first + i) && kill_one(app, first + i, q->reason, is_pending, out, e) < 0)
+            return -1;
+    return 0;
+}
+
 static int run_kill(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct kill_request *q = request;
@@ -58,7 +90,8 @@ static int run_kill(struct app *app, const void *request, struct answer *out, st
     if (app_job_check_ids(app, &q->ids, e) < 0)
         return -1;
     for (size_t i = 0; i < q->ids.n; i++)
-        if (kill_one(app, q->ids.items[i], q->reason, &is_pending, out, e) < 0)
+        if (kill_one(app, q->ids.items[i], q->reason, &is_pending, out, e) < 0 ||
+            kill_others(app, q, q->ids.items[i], &is_pending, out, e) < 0)
             return -1;
     return is_pending ? app_wake_broker(app, e) : 0;
 }
@@ -95,7 +128,8 @@ static const struct field waited_fields[] = {
     {"outcome", FIELD(ENUM, struct app_job_waited, outcome), FIELD_CHOICES(outcomes),
      .help = "Why the waiting ended."},
     {"exit_code", FIELD(INT, struct app_job_waited, exit_code),
-     .help = "Exit code of the first job that did not succeed; 0 when all did."},
+     .help = "Exit code of the first job that failed, else of the first that was killed or lost; 0 "
+             "when all finished."},
     {"pending_id", FIELD(INT, struct app_job_waited, pending_id), .help = "Job that is not over."},
     {"pending_state", FIELD(ENUM, struct app_job_waited, pending_state),
      FIELD_CHOICES(lake_job_state_texts), .help = "State of that job."},
@@ -115,6 +149,7 @@ static int run_wait(struct app *app, const void *request, struct answer *out, st
     const struct wait_request *q = request;
     double until_s = time_monotonic_s() + q->timeout_s; /* NAN = for ever */
     struct app_job_waited waited = {.outcome = APP_JOB_OVER, .pending_id = FIELD_NONE};
+    bool has_failed = false;
 
     if (app_job_check_ids(app, &q->ids, e) < 0 || app_wake_broker(app, e) < 0)
         return -1;
@@ -127,7 +162,10 @@ static int run_wait(struct app *app, const void *request, struct answer *out, st
         if (over < 0 || app_job_load(app, id, arena, &job, e) < 0)
             return -1;
         if (over) {
-            waited.exit_code = waited.exit_code ? waited.exit_code : app_job_exit_code(&job);
+            bool fails = job.state == LAKE_JOB_FAILED && !has_failed;
+            if (fails || !waited.exit_code)
+                waited.exit_code = app_job_exit_code(&job);
+            has_failed = has_failed || fails;
             if (answer_job(&job, out, e) < 0)
                 return -1;
             continue;

@@ -1,6 +1,7 @@
 /* get: the operation job.get, one job with its states, parameters, metrics, tags, usage and
  * warnings. `tradewind job show` calls it. */
 #include "app/core/lake_open.h"
+#include "app/job/gpus.h"
 #include "app/job/job.h"
 #include "app/job/values.h"
 #include "base/mem.h"
@@ -149,6 +150,11 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
     if (bill_so_far(app_home(app, e), &details, &job, e) < 0)
         return -1;
     app_job_fill(&whole.job, &job);
+    if (job.state == LAKE_JOB_QUEUED && !whole.job.reason &&
+        app_job_gpus_wait_text(app, &details, out->arena, &whole.job.reason, e) < 0) {
+        app_job_clear(&whole.job);
+        return -1;
+    }
     int result = answer_whole(app, &whole, out, e);
     app_job_clear(&whole.job);
     return result;

@@ -1,6 +1,7 @@
 #include "app/job/job.h"
 
 #include "app/core/code_text.h"
+#include "app/job/gpus.h"
 #include "app/job/resources.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -156,19 +157,24 @@ void app_job_submitter_read(const struct app *app, struct app_job_submitter *out
     }
 }
 
-char *app_job_details_again(const struct app *app, const char *details, struct err *e)
+int app_job_details_again(const struct app *app,
+                          const struct job_details *d,
+                          struct arena *arena,
+                          struct app_job_again *out,
+                          struct err *e)
 {
-    AUTO_CLEAR(job_details) struct job_details d = {0};
-    struct app_job_submitter submitter;
+    struct app_job_gpus gpus;
 
-    if (job_details_parse(details ? details : "{}", &d, e) < 0)
-        return NULL;
-    app_job_submitter_read(app, &submitter);
-    struct job_details again = d;
-    bool is_here = !strcmp(d.on, "local") && submitter.n;
-    again.submitter = is_here ? submitter.pairs : d.submitter;
-    again.n_submitter = is_here ? submitter.n : d.n_submitter;
-    return job_details_text(&again, e);
+    out->details = *d;
+    app_job_submitter_read(app, &out->submitter);
+    if (!strcmp(d->on, "local") && out->submitter.n) {
+        out->details.submitter = out->submitter.pairs;
+        out->details.n_submitter = out->submitter.n;
+    }
+    if (app_job_gpus_again(app, d, arena, &gpus, e) < 0)
+        return -1;
+    app_job_gpus_set(&gpus, &out->details);
+    return 0;
 }
 
 /* Before anything is stored. */

@@ -44,6 +44,9 @@ struct app_job {
     const char *on;
     double cpus;
     int64_t memory_mb;
+    int64_t gpus; /* FIELD_NONE = none */
+    const char *gpu_type, *devices;
+    int64_t nodes; /* of its gang; FIELD_NONE = it is in none */
     double time_limit_s;
     int64_t queued_ms, started_ms, finished_ms;
     double runtime_s;
@@ -126,6 +129,7 @@ struct app_job_waited {
 struct app_job_submitted {
     int64_t id;
     enum lake_job_state state;
+    int64_t nodes; /* of a gang: this job and those that follow it; FIELD_NONE */
 };
 
 /* Tags of a job but for those that its fields tell already. New reference; NULL: e. */
@@ -169,8 +173,16 @@ struct app_job_submitter {
     size_t n;                                    /* 0: the caller has no PATH, and so no shell */
 };
 void app_job_submitter_read(const struct app *app, struct app_job_submitter *out);
-/* A recorded job's details with the variables of this caller. New string; NULL: e. */
-char *app_job_details_again(const struct app *app, const char *details, struct err *e);
+/* A recorded job's details with the variables of this caller and the GPUs of this machine. */
+struct app_job_again {
+    struct app_job_submitter submitter;
+    struct job_details details; /* borrowed from d, the arena and the above */
+};
+int app_job_details_again(const struct app *app,
+                          const struct job_details *d,
+                          struct arena *arena,
+                          struct app_job_again *out,
+                          struct err *e);
 
 /* The input and the code of jobs, as set versions. */
 struct app_job_source {

@@ -42,6 +42,8 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
         .command = {asked->command, asked->n_command},
         .cpus = asked->cpus,
         .memory_mb = (int64_t)asked->memory_mb,
+        .gpus = FIELD_NONE,
+        .nodes = FIELD_NONE,
         .time_limit_s = asked->time_limit_s > 0 ? asked->time_limit_s : (double)NAN,
         .queued_ms = number_or_none(job->queued_ms),
         .started_ms = number_or_none(job->started_ms),
@@ -60,6 +62,13 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
     out->commit = text_or_none(out->details.git_commit);
     out->image = text_or_none(out->details.image);
     out->on = out->details.on;
+    if (out->details.gpus) {
+        out->gpus = out->details.gpus;
+        out->gpu_type = text_or_none(out->details.gpu_type);
+        out->devices = text_or_none(job->devices);
+    }
+    if (out->details.nodes > 1)
+        out->nodes = out->details.nodes;
     out->stage = text_or_none(out->details.stage);
     out->because = text_or_none(out->details.because);
 }
@@ -182,6 +191,11 @@ static void command_cell(const void *record, struct buf *out)
     {"cpus", JOB(REAL, cpus), .help = "CPUs of the job.", .heading = "cpus"},                      \
     {"memory_mb", JOB(INT, memory_mb), .unit = "MB", .help = "Memory of the job.",                 \
      .heading = "memory", .cell = memory_cell},                                                    \
+    {"gpus", JOB(INT, gpus), .help = "GPUs that the job asks for."},                               \
+    {"gpu_type", JOB(TEXT, gpu_type), .help = "Their type, as asked for."},                        \
+    {"devices", JOB(TEXT, devices),                                                                \
+     .help = "GPUs of this machine that the job has, as in nvidia:0,nvidia:1."},                   \
+    {"nodes", JOB(INT, nodes), .help = "Jobs that start and end together with this one."},         \
     {"time_limit_s", JOB(DURATION, time_limit_s), .unit = "s", .help = "Longest run time."},       \
     {"queued_at", JOB(TIME, queued_ms), .help = "Time of submission.", .heading = "queued",        \
      .cell = queued_cell, .cut_rank = 4, .least_width = 11},                                       \

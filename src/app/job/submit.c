@@ -1,4 +1,6 @@
 /* submit: the operations job.submit and job.rerun. Their commands call them. */
+#include "app/job/gang.h"
+#include "app/job/gpus.h"
 #include "app/job/image.h"
 #include "app/job/job.h"
 #include "app/job/resources.h"
@@ -29,7 +31,8 @@ struct submit_request {
     const char *memory;
     double time_limit_s;
     struct field_list env;
-    const char *on, *image;
+    const char *on, *image, *gpus;
+    int64_t nodes;
     double checkpoint_s;
     const char *metrics;
     int64_t continues;
@@ -55,6 +58,12 @@ static const struct field submit_fields[] = {
      .help = "CPUs, in halves (default 1)."},
     {"memory", SUBMIT(TEXT, memory), .value = "SIZE", .preset = "1GB",
      .help = "Memory in steps of 256 MB, as in 512 or 2GB (default 1GB)."},
+    {"gpus", SUBMIT(TEXT, gpus), .value = "N|TYPE:N",
+     .help = "GPUs for the job alone, as in 1 or A100:2, all of one type (default: none)."},
+    {"nodes", SUBMIT(INT, nodes), .value = "N", .preset = "1", .least = 1,
+     .most = APP_JOB_NODES_MAX,
+     .help = "Jobs that start together and end together, each with these CPUs, memory and GPUs "
+             "(default 1)."},
     {"time_limit_s", SUBMIT(DURATION, time_limit_s), .option = "--time-limit", .value = "TIME",
      .unit = "s",
      .help = "Longest run time, as in 90s or 2h (default: no limit)."},
@@ -80,6 +89,8 @@ static const struct field submitted_fields[] = {
     {"id", FIELD(INT, struct app_job_submitted, id), .help = "Number of the job."},
     {"state", FIELD(ENUM, struct app_job_submitted, state), FIELD_CHOICES(lake_job_state_texts),
      .help = "State of the job: queued."},
+    {"nodes", FIELD(INT, struct app_job_submitted, nodes), .omit_none = true,
+     .help = "Number of nodes: this job and those that follow it."},
 };
 static const struct record submitted_record =
     RECORD("job_submitted", struct app_job_submitted, submitted_fields);
@@ -87,12 +98,14 @@ static const struct record submitted_record =
 /* A submitted job stays submitted, whatever becomes of the broker. */
 static int submit(struct app *app,
                   const struct lake_job_request *request,
+                  const struct job_details *details,
                   struct answer *out,
                   struct err *e)
 {
-    struct app_job_submitted made = {.state = LAKE_JOB_QUEUED};
+    struct app_job_submitted made = {.state = LAKE_JOB_QUEUED,
+                                     .nodes = details->nodes > 1 ? details->nodes : FIELD_NONE};
 
-    if (lake_job_submit(app_lake(app, e), request, 1, &made.id, e) < 0 ||
+    if (app_job_gang_submit(app, request, details, &made.id, e) < 0 ||
         answer_head(out, &made, e) < 0)
         return -1;
     if (app_wake_broker(app, e) < 0)
@@ -142,11 +155,13 @@ static int unknown_group(const struct config *c, const char *on, struct err *e)
 
 static int check_group(struct app *app,
                        const char *on,
+                       unsigned nodes,
                        const struct lake_job_request *r,
                        const struct answer *out,
                        struct err *e)
 {
     const struct config *c = app_config(app, e);
+    unsigned fitting = 0;
     char option[64];
 
     if (!c)
@@ -158,12 +173,29 @@ static int check_group(struct app *app,
     for (size_t i = 0; i < c->n_hosts; i++) {
         const struct config_host *h = &c->hosts[i];
         bool is_in = !strcmp(on, HOST_ANY) || !strcmp(h->pool, on);
-        if (is_in && (h->cpus <= 0 || r->cpus <= h->cpus) &&
-            (h->memory_gb <= 0 || (double)r->memory_mb <= h->memory_gb * 1024))
-            return 0;
+        fitting += is_in && (h->cpus <= 0 || r->cpus <= h->cpus) &&
+                   (h->memory_gb <= 0 || (double)r->memory_mb <= h->memory_gb * 1024);
     }
-    return err_set(e, ERR_NOFIT, "no host of %.60s has %g CPUs and %llu MB of memory", on, r->cpus,
-                   (unsigned long long)r->memory_mb);
+    if (fitting == 0)
+        return err_set(e, ERR_NOFIT, "no host of %.60s has %g CPUs and %llu MB of memory", on,
+                       r->cpus, (unsigned long long)r->memory_mb);
+    if (fitting < nodes)
+        return err_set(e, ERR_NOFIT,
+                       "%u nodes need %u hosts with %g CPUs and %llu MB of memory; %.60s has %u",
+                       nodes, nodes, r->cpus, (unsigned long long)r->memory_mb, on, fitting);
+    return 0;
+}
+
+/* All nodes at once. */
+static int check_here(const struct lake_job_request *r, unsigned nodes, struct err *e)
+{
+    struct lake_job_request all = *r;
+
+    all.cpus *= nodes;
+    all.memory_mb *= nodes;
+    if (app_job_check_local(&all, e) == 0)
+        return 0;
+    return nodes > 1 ? err_wrap(e, "%u nodes at once", nodes) : -1;
 }
 
 /* ---- the request ---- */
@@ -240,7 +272,9 @@ static int read_request(struct app *app,
     if (r->output && lake_path_check_set(r->output, e) < 0)
         return err_wrap(e, "%s", answer_spell(out, "output", option));
     const char *on = host_group(q);
-    return strcmp(on, "local") == 0 ? app_job_check_local(r, e) : check_group(app, on, r, out, e);
+    unsigned nodes = (unsigned)q->nodes;
+    return strcmp(on, "local") == 0 ? check_here(r, nodes, e)
+                                    : check_group(app, on, nodes, r, out, e);
 }
 
 /* Why a job left no checkpoint, or NULL. */
@@ -278,6 +312,8 @@ static int read_checkpoint(struct app *app,
         return 0;
     d->continues = q->continues;
     const char *spelled = answer_spell(out, "continue", option);
+    if (q->nodes > 1)
+        return err_set(e, ERR_USAGE, "%s: not with several nodes", spelled);
     if (app_job_load(app, q->continues, out->arena, &job, e) < 0)
         return err_wrap(e, "%s", spelled);
     app_job_read_details(&job, &details);
@@ -332,13 +368,40 @@ static int submit_with(struct app *app,
     d->n_submitter = submitter.n;
     d->git_commit = source->commit;
     d->git_dirty = source->dirty;
-    AUTO_MEM char *details = job_details_text(d, e);
-    if (!details)
-        return -1;
-    r->details = details;
     r->input = source->input;
     r->code = source->code;
-    return submit(app, r, out, e);
+    return submit(app, r, d, out, e);
+}
+
+static int read_gpus(struct app *app,
+                     const struct submit_request *q,
+                     const struct answer *out,
+                     const struct lake_job_request *r,
+                     struct job_details *d,
+                     struct err *e)
+{
+    struct app_job_gpus found = {0};
+    struct gpus_wish wish;
+    char option[64];
+
+    d->nodes = (unsigned)q->nodes;
+    if (!q->gpus)
+        return 0;
+    const char *spelled = answer_spell(out, "gpus", option);
+    if (gpus_wish_read(q->gpus, &wish, e) < 0)
+        return err_wrap(e, "%s", spelled);
+    int result;
+    if (strcmp(d->on, "local") == 0) {
+        struct gpus here = {.n = 0};
+        if (wish.n)
+            app_job_gpus_find(app, &here);
+        result = app_job_gpus_here(&here, &wish, d->nodes, out->arena, &found, e);
+    } else {
+        result = app_job_gpus_hosts(app_config(app, e), d->on, r, &wish, d->nodes, out->arena,
+                                    &found, e);
+    }
+    app_job_gpus_set(&found, d);
+    return result < 0 ? err_wrap(e, "%s", spelled) : 0;
 }
 
 static int run_submit(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -350,7 +413,8 @@ static int run_submit(struct app *app, const void *request, struct answer *out, 
 
     if (read_request(app, q, out, &r, e) < 0 || read_environment(q, &d, out, e) < 0 ||
         read_metrics(q, out, &d, e) < 0 || read_image(q, out, &d, e) < 0 || !app_home(app, e) ||
-        read_checkpoint(app, q, out, &d, e) < 0 || app_job_check_month(app, e) < 0 ||
+        read_gpus(app, q, out, &r, &d, e) < 0 || read_checkpoint(app, q, out, &d, e) < 0 ||
+        app_job_check_month(app, e) < 0 ||
         app_job_source_read(app, q->input, q->code, out, &source, e) < 0)
         return -1;
     return submit_with(app, &r, &d, &source, out, e);
@@ -372,6 +436,7 @@ static int run_rerun(struct app *app, const void *request, struct answer *out, s
 {
     const struct app_job_id *q = request;
     AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct app_job_again now;
     struct lake_job job;
     int64_t id = q->id;
 
@@ -382,19 +447,21 @@ static int run_rerun(struct app *app, const void *request, struct answer *out, s
         return err_set(e, ERR_USAGE,
                        "job %lld was given secrets, which are not kept; submit it again",
                        (long long)id);
-    if (details.nodes > 1)
+    if (details.nodes > 1 && job.asked.run)
         return err_set(e, ERR_USAGE, "job %lld ran together with others; run its pipeline again",
                        (long long)id);
-    if (app_job_check_month(app, e) < 0)
-        return -1;
-    AUTO_MEM char *now = app_job_details_again(app, job.asked.details, e);
-    if (!now)
+    /* A gang as a whole: its first node has the request. */
+    if (details.nodes > 1 && details.rank) {
+        const struct app_job_id first = {.id = id - details.rank};
+        return run_rerun(app, &first, out, e);
+    }
+    if (app_job_check_month(app, e) < 0 ||
+        app_job_details_again(app, &details, out->arena, &now, e) < 0)
         return -1;
     struct lake_job_request again = job.asked;
-    again.details = now;
     again.rerun_of = id;
     again.run = 0;
-    return submit(app, &again, out, e);
+    return submit(app, &again, &now.details, out, e);
 }
 
 const struct operation job_rerun_operation = {

@@ -23,6 +23,7 @@ static const struct {
     {"restores", offsetof(struct job_details, restores), ""},
     {"gang", offsetof(struct job_details, gang), ""},
     {"image", offsetof(struct job_details, image), ""},
+    {"gpu_type", offsetof(struct job_details, gpu_type), ""},
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)
 
@@ -77,8 +78,11 @@ char *job_details_text(const struct job_details *d, struct err *e)
         (d->n_mounts && add_envs(root, "mounts", d->mounts, d->n_mounts, e) < 0) ||
         (d->n_secrets && add_names(root, "secrets", d->secrets, d->n_secrets, e) < 0) ||
         (d->n_outputs && add_names(root, "outputs", d->outputs, d->n_outputs, e) < 0) ||
-        (d->n_inputs && add_names(root, "inputs", d->inputs, d->n_inputs, e) < 0))
+        (d->n_inputs && add_names(root, "inputs", d->inputs, d->n_inputs, e) < 0) ||
+        (d->n_devices && add_names(root, "devices", d->devices, d->n_devices, e) < 0))
         return NULL;
+    if (d->gpus)
+        json_object_set_new(root, "gpus", json_integer(d->gpus));
     if (d->learn)
         json_object_set_new(root, "learn", json_true());
     if (d->json_metrics)
@@ -154,7 +158,8 @@ static int read_lists(struct job_details *d, struct err *e)
 {
     size_t n = json_array_size(json_object_get(d->root, "secrets")) +
                json_array_size(json_object_get(d->root, "outputs")) +
-               json_array_size(json_object_get(d->root, "inputs"));
+               json_array_size(json_object_get(d->root, "inputs")) +
+               json_array_size(json_object_get(d->root, "devices"));
 
     d->names = mem_zero(n + 1, sizeof *d->names);
     int secrets = read_names(d, "secrets", true, d->names, e);
@@ -162,6 +167,12 @@ static int read_lists(struct job_details *d, struct err *e)
     int inputs = outputs < 0 ? -1 : read_names(d, "inputs", false, d->names + secrets + outputs, e);
     if (inputs < 0)
         return -1;
+    const char **rest = d->names + secrets + outputs + inputs;
+    int devices = read_names(d, "devices", false, rest, e);
+    if (devices < 0)
+        return -1;
+    d->devices = rest;
+    d->n_devices = (size_t)devices;
     d->inputs = d->names + secrets + outputs;
     d->n_inputs = (size_t)inputs;
     d->secrets = d->names;
@@ -195,6 +206,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->continues = json_integer_value(json_object_get(out->root, "continues"));
+    out->gpus = (unsigned)json_integer_value(json_object_get(out->root, "gpus"));
     out->rank = (unsigned)json_integer_value(json_object_get(out->root, "rank"));
     out->nodes = (unsigned)json_integer_value(json_object_get(out->root, "nodes"));
     out->servers = (unsigned)json_integer_value(json_object_get(out->root, "servers"));

@@ -13,7 +13,7 @@
 
 struct job_details {
     json_t *root;           /* of parsed ones: owns the strings below; NULL = they are borrowed */
-    const char **names;     /* of parsed ones: the lists secrets, outputs, inputs */
+    const char **names;     /* of parsed ones: the lists secrets, outputs, inputs, devices */
     struct spec_pair *envs; /* "K", "V"; of a key that comes twice the last counts */
     size_t n_envs;
     /* Those of job_submitter_names that the submitter's shell had, for a job on this machine: the
@@ -26,7 +26,11 @@ struct job_details {
     size_t n_mounts;
     const char *const *secrets; /* names; values have a file of their own (secrets.h) */
     size_t n_secrets;
-    const char *on;      /* "local", or a host group of the configuration; never NULL */
+    const char *on;       /* "local", or a host group of the configuration; never NULL */
+    unsigned gpus;        /* that it gets for its own, all of one type; 0 = none asked for */
+    const char *gpu_type; /* as asked for: "A100"; on hosts as the configuration has it; "" = any */
+    const char *const *devices; /* local: the GPUs it may get, gpus_text (gpus.h) of each */
+    size_t n_devices;
     const char *stage;   /* of a pipeline; "" = none */
     const char *because; /* of a stage: what changed since its last job, in a line; "" = nothing */
     const char *git_commit; /* "" = none */

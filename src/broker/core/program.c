@@ -15,6 +15,9 @@
 
 #define COMPLAINT_MAX 4096
 #define ASK_MS 200
+/* A program that a driver holds ends later than it is killed, or never. */
+#define KILLED_MS 2000
+#define WAIT_MS 5
 
 extern char **environ;
 
@@ -85,6 +88,18 @@ static void read_some(int *fd, struct buf *into)
         close_fd(fd);
 }
 
+static bool may_go_on(struct program_run *run)
+{
+    run->stopped = run->go_on && !run->go_on(run->context);
+    return !run->stopped;
+}
+
+/* With what it started, where it has a group of its own. */
+static void end_it(const struct program_run *run, pid_t pid)
+{
+    kill(run->go_on ? -pid : pid, SIGKILL);
+}
+
 /* Until it has closed both, which is when it ends. */
 static void read_all(struct program_run *run, struct pipes *p, pid_t pid, struct buf *complaint)
 {
@@ -96,9 +111,8 @@ static void read_all(struct program_run *run, struct pipes *p, pid_t pid, struct
             read_some(&p->out[0], run->out);
         if (ready[1].revents)
             read_some(&p->err[0], complaint);
-        run->stopped = run->go_on && !run->go_on(run->context);
-        if (run->out->full || run->stopped) {
-            kill(pid, SIGKILL);
+        if (run->out->full || !may_go_on(run)) {
+            end_it(run, pid);
             return;
         }
     }
@@ -110,6 +124,7 @@ static int spawn(const struct program_run *run, struct pipes *p, pid_t *pid)
 {
     AUTO_MEM char **env = make_environment(run->env);
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     char *const *argv;
 
     memcpy(&argv, &run->argv, sizeof argv);
@@ -117,18 +132,37 @@ static int spawn(const struct program_run *run, struct pipes *p, pid_t *pid)
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, p->out[1], 1);
     posix_spawn_file_actions_adddup2(&actions, p->err[1], 2);
-    int why = posix_spawnp(pid, argv[0], &actions, NULL, argv, env);
+    posix_spawnattr_init(&attributes);
+    if (run->go_on)
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int why = posix_spawnp(pid, argv[0], &actions, &attributes, argv, env);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return why;
 }
 
-static int wait_for(pid_t pid)
+/* It may go on after it has closed its output. */
+static int wait_for(struct program_run *run, pid_t pid)
 {
+    bool ended = run->out->full || run->stopped;
+    unsigned waited_ms = 0;
     int status;
+    pid_t found;
 
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
+    while ((found = waitpid(pid, &status, run->go_on ? WNOHANG : 0)) <= 0) {
+        if (found < 0 && errno != EINTR)
             return 127;
+        if (ended && waited_ms >= KILLED_MS)
+            return 128 + SIGKILL;
+        if (found == 0) {
+            poll(NULL, 0, WAIT_MS);
+            waited_ms += ended ? WAIT_MS : 0;
+        }
+        if (!ended && !may_go_on(run)) {
+            end_it(run, pid);
+            ended = true;
+        }
+    }
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -149,7 +183,7 @@ int program_run(struct program_run *run, struct err *e)
     close_fd(&p.out[1]);
     close_fd(&p.err[1]);
     read_all(run, &p, pid, &complaint);
-    run->status = wait_for(pid);
+    run->status = wait_for(run, pid);
     snprintf(run->complaint, sizeof run->complaint, "%.*s",
              (int)strcspn(buf_str(&complaint), "\r\n"), buf_str(&complaint));
     return 1;

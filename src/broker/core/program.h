@@ -14,7 +14,8 @@ struct program_run {
     const char *const *argv; /* the program, found by $PATH, and its arguments; ends with NULL */
     const char *const *env;  /* "K=V" that it gets besides ours, or "K": one of ours that it does
                               * not get; ends with NULL; NULL = none */
-    /* Asked a few times a second while it runs; false ends it. NULL = as long as it likes. */
+    /* Asked a few times a second while it runs; false ends it, with all that it started, and does
+     * not wait for a process that cannot be ended. NULL = as long as it likes. */
     bool (*go_on)(void *context);
     void *context;
     /* Out. The caller made out with buf_init; it is cut where it is full, and the program ended. */

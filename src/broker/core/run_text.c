@@ -99,6 +99,11 @@ char *run_plan_text(const struct run_stage_plan *p)
     if (p->json_metrics)
         json_object_set_new(o, "json_metrics", json_true());
     json_object_set_new(o, "gpus_per_node", json_number(p->gpus_per_node));
+    if (p->gpus) {
+        json_object_set_new(o, "gpus", json_integer(p->gpus));
+        set_text(o, "gpu_type", p->gpu_type);
+        json_object_set_new(o, "devices", texts(p->devices, p->n_devices));
+    }
     json_object_set_new(o, "continues", json_integer(p->continues));
     if (p->repeats) {
         json_object_set_new(o, "repeats", json_integer(p->repeats));
@@ -271,6 +276,8 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .checkpoint_s = number_of(&r, "checkpoint_s"),
             .json_metrics = json_is_true(json_object_get(object, "json_metrics")),
             .gpus_per_node = number_of(&r, "gpus_per_node"),
+            .gpus = (unsigned)whole_of(&r, "gpus"),
+            .gpu_type = text_of(&r, "gpu_type"),
             .continues = whole_of(&r, "continues"),
             .spot = json_is_true(json_object_get(object, "spot")),
             .nodes = (unsigned)whole_of(&r, "nodes"),
@@ -286,6 +293,7 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
         out->command = texts_of(&r, "command", &out->n_command);
         out->picks = texts_of(&r, "picks", &out->n_picks);
         out->outputs = texts_of(&r, "outputs", &out->n_outputs);
+        out->devices = texts_of(&r, "devices", &out->n_devices);
         out->secrets = texts_of(&r, "secrets", &out->n_secrets);
         read_needs(&r, out);
         read_inputs(&r, out);

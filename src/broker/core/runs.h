@@ -84,7 +84,11 @@ struct run_stage_plan {
     double time_limit_s, checkpoint_s;
     bool json_metrics;    /* printed lines of JSON are metrics */
     double gpus_per_node; /* where it runs */
-    int64_t continues;    /* the job of an earlier run whose checkpoint it begins with; 0 = none */
+    unsigned gpus;        /* as in struct job_details, with the two below */
+    const char *gpu_type;
+    const char *const *devices;
+    size_t n_devices;
+    int64_t continues; /* the job of an earlier run whose checkpoint it begins with; 0 = none */
     /* A stage that repeats a job has no inputs as above, but the job's own. */
     int64_t repeats;      /* the job; 0 = none */
     const char *input;    /* as recorded: "@X:1", "/dir/@X:1"; NULL = none */

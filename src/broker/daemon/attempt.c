@@ -101,6 +101,11 @@ void attempt_set_nodes(struct attempt *j, const char *hosts)
     j->nodes = keep(j, hosts);
 }
 
+void attempt_set_devices(struct attempt *j, const char *devices)
+{
+    j->devices = keep(j, devices);
+}
+
 struct attempt *attempt_new(
     struct lake *l, int64_t id, const char *home, const char *agent, struct err *e)
 {
@@ -118,6 +123,7 @@ struct attempt *attempt_new(
     AUTO_MEM char *root = broker_path(home, BROKER_JOBS);
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
     j->directory = keep(j, directory);
+    j->devices = j->job.devices;
     j->host =
         (struct exec_host){.driver = "local", .address = "", .root = keep(j, root), .agent = agent};
     if (j->agent_error.kind != ERR_NONE) {

@@ -79,6 +79,7 @@ struct attempt {
     const char *home;      /* of the broker */
     const char *directory; /* home/jobs/ID */
     struct exec_host host;
+    const char *devices; /* GPUs of this machine that it has: "nvidia:0,nvidia:1"; "" = none */
     const char *nodes; /* on hosts: the addresses of the stage's nodes, a line each; NULL = none */
     enum life_state state;
     char why[ATTEMPT_REASON]; /* reason of the last event that has one */
@@ -134,6 +135,9 @@ void attempt_set_host(struct attempt *j, const char *agent);
 
 /* The hosts of the stage, by rank; called before attempt_prepare. */
 void attempt_set_nodes(struct attempt *j, const char *hosts);
+
+/* The GPUs that the queue gave the job; called before attempt_prepare. */
+void attempt_set_devices(struct attempt *j, const char *devices);
 
 /* Follows the agent; start: starts the agent, unless it reported something already. 1: not now (no
  * processes, no descriptors), retry_ms is set; -1: never. */

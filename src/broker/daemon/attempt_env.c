@@ -1,6 +1,7 @@
 /* The variables of a job: the user's, those by which a gang finds together, secrets. */
 #include "base/buf.h"
 #include "base/mem.h"
+#include "broker/core/gpus.h"
 #include "broker/core/secrets.h"
 #include "broker/daemon/attempt.h"
 #include "exec/jobfile.h"
@@ -158,6 +159,35 @@ static bool is_device(const char *key)
     return !strcmp(key, "CUDA_VISIBLE_DEVICES");
 }
 
+/* A list that has none hides all: nothing is not the same as no list. */
+static void set_visible(struct attempt_env *v, const char *key, const char *list)
+{
+    set_env(v, key, *list ? list : "-1");
+}
+
+/* Those of the job alone, by the numbers of nvidia-smi, which CUDA would order by their speed. A
+ * host is the job's alone, and what it has is said by number: both vendors read the same list. */
+static void set_devices(const struct attempt *j, struct attempt_env *v)
+{
+    AUTO_CLEAR(buf) struct buf nvidia;
+    AUTO_CLEAR(buf) struct buf amd;
+
+    if (!j->details.gpus)
+        return;
+    buf_init(&nvidia, JOBFILE_BYTES_MAX);
+    buf_init(&amd, JOBFILE_BYTES_MAX);
+    if (j->remote)
+        for (unsigned i = 0; i < j->details.gpus; i++)
+            buf_printf(&nvidia, "%s%u", i ? "," : "", i);
+    else
+        gpus_put_numbers(j->devices, "nvidia", &nvidia);
+    if (!j->remote)
+        gpus_put_numbers(j->devices, "amd", &amd);
+    set_env(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    set_visible(v, "CUDA_VISIBLE_DEVICES", buf_str(&nvidia));
+    set_visible(v, "HIP_VISIBLE_DEVICES", buf_str(j->remote ? &nvidia : &amd));
+}
+
 static void fill(const struct attempt *j, struct attempt_env *v)
 {
     AUTO_CLEAR(buf) struct buf ips;
@@ -180,6 +210,7 @@ static void fill(const struct attempt *j, struct attempt_env *v)
         AUTO_MEM char *lines = mem_dup(buf_str(&ips));
         set_gang_env(j, lines, v);
     }
+    set_devices(j, v);
     snprintf(run, sizeof run, "%" PRId64, j->job.asked.run);
     if (j->job.asked.run)
         set_env(v, "TRADEWIND_RUN", run);

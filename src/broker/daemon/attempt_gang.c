@@ -1,10 +1,13 @@
 /* Jobs that start together. No node fetches its input before all nodes have machines, whose
  * addresses each node is given; no node starts before all are prepared. A node that ends badly ends
- * the others through its pipeline (advance_job.c). Called by attempt_life.c and attempt_host.c. */
+ * the others, of a stage through its pipeline (advance_job.c). Called by attempt_life.c,
+ * attempt_host.c and broker.c. */
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include "broker/daemon/internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define HOSTS_BYTES_MAX ((size_t)1 << 20)
@@ -145,11 +148,64 @@ void attempt_gang_tell_hosts(struct broker *b, struct attempt *j)
     unsigned nodes = j->details.nodes > 1 ? j->details.nodes : 1;
 
     buf_init(&hosts, HOSTS_BYTES_MAX);
-    if (!j->remote || !j->details.stage[0])
+    if (!j->remote || (nodes == 1 && !j->details.stage[0]))
         return;
     for (unsigned rank = 0; rank < nodes; rank++) {
         const struct attempt *node = nodes > 1 ? broker_find_attempt(b, node_id(j, rank)) : j;
         buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? node->host.address : "127.0.0.1");
     }
     attempt_set_nodes(j, buf_str(&hosts));
+}
+
+/* ---- a gang without a pipeline ends together ---- */
+
+/* The node that looks after its gang: of those that are here the first. */
+static bool is_first(const struct broker *b, const struct attempt *j)
+{
+    for (unsigned rank = 0; rank < j->details.rank; rank++)
+        if (broker_find_attempt(b, node_id(j, rank)))
+            return false;
+    return true;
+}
+
+/* The node that ended badly, and what it was then; -1 = none. */
+static int find_bad(struct broker *b, const struct attempt *j, enum lake_job_state *out)
+{
+    struct lake_job job;
+
+    for (unsigned rank = 0; rank < j->details.nodes; rank++)
+        if (lake_job_load(b->lake, node_id(j, rank), NULL, &job, NULL) == 0 &&
+            lake_job_state_final(job.state) && job.state != LAKE_JOB_FINISHED) {
+            *out = job.state;
+            return (int)rank;
+        }
+    return -1;
+}
+
+static int end_together(struct broker *b, const struct attempt *j, struct err *e)
+{
+    enum lake_job_state state = LAKE_JOB_FAILED;
+    int bad = find_bad(b, j, &state);
+    bool over;
+
+    if (bad < 0)
+        return 0;
+    AUTO_MEM char *why =
+        mem_printf("rank %d of its gang, job %" PRId64 ", %s%s", bad, node_id(j, (unsigned)bad),
+                   state == LAKE_JOB_FAILED ? "" : "was ", lake_job_state_text(state));
+    for (unsigned rank = 0; rank < j->details.nodes; rank++)
+        if (lake_job_ask_stop(b->lake, node_id(j, rank), why, &over, e) < 0)
+            return -1;
+    return 0;
+}
+
+int attempt_gangs_look(struct broker *b, struct err *e)
+{
+    for (size_t i = 0; i < b->n_attempts; i++) {
+        const struct attempt *j = b->attempts[i];
+        bool alone = j->details.nodes > 1 && !j->job.asked.run;
+        if (alone && !j->stop_wanted && is_first(b, j) && end_together(b, j, e) < 0)
+            return -1;
+    }
+    return 0;
 }

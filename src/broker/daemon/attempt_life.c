@@ -35,7 +35,7 @@ static enum life_event record_machine(struct broker *b, struct attempt *j)
 
 static enum life_event record_local(struct broker *b, struct attempt *j)
 {
-    step_add(b, j, LAKE_JOB_LAUNCHING, false, "");
+    step_add(b, j, LAKE_JOB_LAUNCHING, false, "")->change.devices = j->devices;
     return record_machine(b, j);
 }
 
@@ -262,6 +262,8 @@ bool attempt_launch(struct broker *b, int64_t id)
     if (is_remote && hosts_is_cleared_first(b, id))
         return false;
     enum life_event turn = EVENT_TURN_LOCAL;
+    if (!is_remote)
+        attempt_set_devices(j, queue_held(b->queue, id));
     if (is_remote) {
         attempt_set_remote(j);
         j->remote->waits = hosts_is_held(b, id) && j->job.state == LAKE_JOB_QUEUED;
@@ -523,7 +525,7 @@ void attempt_finish(struct broker *b, struct attempt *j)
         j->is_done = true;
         return;
     }
-    b->stage_ended = b->stage_ended || j->job.asked.run;
+    b->stage_ended = b->stage_ended || j->job.asked.run || j->details.nodes > 1;
     tidy(b, j);
     if (j->remote) {
         hosts_forget_held(b, j->job.id);

@@ -133,7 +133,9 @@ static void run_task(struct task *t, struct lake *l)
                                    .job = id,
                                    .run = j->job.asked.run,
                                    .cpus = j->job.asked.cpus,
-                                   .memory_mb = j->job.asked.memory_mb};
+                                   .memory_mb = j->job.asked.memory_mb,
+                                   .gpus = j->details.gpus,
+                                   .gpu_type = j->details.gpu_type};
 
     if (j->work == ACTION_PROVISION || j->work == ACTION_ASK_GANG) {
         struct cloud_error why;

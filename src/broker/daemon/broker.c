@@ -122,6 +122,8 @@ static int look_around(struct broker *b, struct err *e)
         return -1;
     if (found.has_remote)
         hosts_set_places(b);
+    if (attempt_gangs_look(b, e) < 0)
+        return -1;
     return b->n_attempts ? lake_job_list(b->lake, &active, read_stop, b, e) : 0;
 }
 
@@ -155,6 +157,11 @@ static int resume_all(struct broker *b, struct err *e)
         }
         struct queue_job entry;
         hosts_queue_job(&j->job, &j->details, &entry);
+        /* A job whose program has ended left its GPUs. */
+        if (j->job.state == LAKE_JOB_STORING) {
+            entry.gpus = 0;
+            entry.held = NULL;
+        }
         queue_adopt(b->queue, &entry);
         if (attempt_resume(b, j, e) < 0) {
             attempt_free(j);

@@ -157,7 +157,9 @@ static struct cloud_request request_of(const struct host_wish *w, const char *to
                                   .region = any ? "" : w->group,
                                   .max_price_usd_per_hour = (double)INFINITY,
                                   .cpus = w->cpus,
-                                  .memory_gb = (double)w->memory_mb / 1024};
+                                  .memory_gb = (double)w->memory_mb / 1024,
+                                  .accelerator = w->gpus && w->gpu_type[0] ? w->gpu_type : NULL,
+                                  .accelerators = w->gpus};
 }
 
 static int provision_once(struct pool *d,

@@ -22,6 +22,8 @@ struct host_wish {
     int64_t job, run;
     double cpus;
     uint64_t memory_mb;
+    unsigned gpus;        /* at least; 0 = none */
+    const char *gpu_type; /* as the configuration has it; "" = any */
 };
 /* Provisions a host that no other home uses. *attempt is the number of the token, from 1 on; a used
  * token is skipped, and *attempt becomes the number that was taken. The same attempt gets the same

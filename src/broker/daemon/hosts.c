@@ -51,7 +51,11 @@ void hosts_queue_job(const struct lake_job *job,
                               .cpus = is_local ? job->asked.cpus : 1,
                               .memory_mb = is_local ? job->asked.memory_mb : 1,
                               .gang = details->gang,
-                              .nodes = details->nodes};
+                              .nodes = details->nodes,
+                              .gpus = is_local ? details->gpus : 0,
+                              .devices = details->devices,
+                              .n_devices = details->n_devices,
+                              .held = job->devices};
 }
 
 static void set_place(struct broker *b, const struct config *c, const char *group)

@@ -180,7 +180,9 @@ void attempt_gang_release(struct broker *b, struct attempt *j);
 life_fn attempt_gang_ask;
 /* The answer, of which the events go to all nodes. */
 life_fn attempt_gang_answer;
-/* A stage on hosts gets the addresses of its nodes. */
+/* Of a gang without a pipeline: a node that ended badly ends the others. */
+int attempt_gangs_look(struct broker *b, struct err *e);
+/* A job on hosts gets the addresses of its nodes. */
 void attempt_gang_tell_hosts(struct broker *b, struct attempt *j);
 
 /* ---- attempt_tasks.c ---- */

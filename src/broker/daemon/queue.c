@@ -1,12 +1,25 @@
 #include "broker/daemon/queue.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "broker/core/gpus.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* How often others pass a job that does not fit, before its location is reserved for it. */
 #define PASSED_MAX 16
+
+/* The list of what a job holds. */
+#define HELD_BYTES_MAX 4096
+#define DEVICES_BYTES_MAX 65536
+
+/* GPUs of one type that a job wants, of these. */
+struct wanted {
+    unsigned gpus; /* 0 = none */
+    char **devices;
+    size_t n;
+};
 
 /* A job, or a gang of them: ids one after another in the order they came. */
 struct waiting {
@@ -19,6 +32,7 @@ struct waiting {
     int64_t *ids;
     size_t n_ids, cap_ids;
     unsigned nodes;
+    struct wanted wanted; /* of one node */
 };
 
 struct owner {
@@ -27,9 +41,10 @@ struct owner {
     uint64_t served_at;
 };
 
-/* What an owner wants to start at one place. */
+/* What an owner wants to start at one place, with some of the same GPUs. */
 struct line {
     size_t owner, place;
+    char *devices;        /* those texts, a line each; "" = without GPUs; owned */
     struct waiting *jobs; /* from head on, in order */
     size_t head, n, cap;
 };
@@ -40,6 +55,8 @@ struct active {
     double cpus; /* 0 once its room is free again */
     uint64_t memory_mb;
     char *gang; /* NULL = none */
+    struct wanted wanted;
+    char *held; /* NULL = none */
 };
 
 /* A gang that lacks nodes. */
@@ -86,10 +103,26 @@ void queue_set_jobs_per_user(struct queue *q, unsigned jobs_per_user)
     q->jobs_per_user = jobs_per_user ? jobs_per_user : 1;
 }
 
+static void wanted_clear(struct wanted *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->devices[i]);
+    free(w->devices);
+    *w = (struct wanted){0};
+}
+
 static void waiting_free(struct waiting *w)
 {
     free(w->gang);
     free(w->ids);
+    wanted_clear(&w->wanted);
+}
+
+static void active_clear(struct active *a)
+{
+    free(a->gang);
+    free(a->held);
+    wanted_clear(&a->wanted);
 }
 
 void queue_free(struct queue *q)
@@ -100,6 +133,7 @@ void queue_free(struct queue *q)
         for (size_t k = q->lines[i].head; k < q->lines[i].n; k++)
             waiting_free(&q->lines[i].jobs[k]);
         free(q->lines[i].jobs);
+        free(q->lines[i].devices);
     }
     for (size_t i = 0; i < q->n_owners; i++) {
         free(q->owners[i].project);
@@ -110,7 +144,7 @@ void queue_free(struct queue *q)
     for (size_t i = 0; i < q->n_forming; i++)
         waiting_free(&q->forming[i].gang);
     for (size_t i = 0; i < q->n_active; i++)
-        free(q->active[i].gang);
+        active_clear(&q->active[i]);
     free(q->owners);
     free(q->lines);
     free(q->places);
@@ -150,15 +184,28 @@ static size_t owner_index(struct queue *q, const char *project, const char *user
     return q->n_owners++;
 }
 
+/* New string. */
+static char *join_devices(const struct queue_job *job)
+{
+    AUTO_CLEAR(buf) struct buf b;
+
+    buf_init(&b, DEVICES_BYTES_MAX);
+    for (size_t i = 0; job->gpus && i < job->n_devices; i++)
+        buf_printf(&b, "%s\n", job->devices[i]);
+    return mem_dup(buf_str(&b));
+}
+
 static size_t line_index(struct queue *q, const struct queue_job *job)
 {
     size_t owner = owner_index(q, job->project, job->user), place = place_index(q, job->place);
+    AUTO_MEM char *devices = join_devices(job);
 
     for (size_t i = 0; i < q->n_lines; i++)
-        if (q->lines[i].owner == owner && q->lines[i].place == place)
+        if (q->lines[i].owner == owner && q->lines[i].place == place &&
+            !strcmp(q->lines[i].devices, devices))
             return i;
     q->lines = mem_room(q->lines, q->n_lines, &q->cap_lines, sizeof *q->lines);
-    q->lines[q->n_lines] = (struct line){.owner = owner, .place = place};
+    q->lines[q->n_lines] = (struct line){.owner = owner, .place = place, .devices = TAKE(devices)};
     return q->n_lines++;
 }
 
@@ -204,6 +251,94 @@ static bool is_under_way(const struct queue *q, const char *gang)
     return false;
 }
 
+/* ---- GPUs ---- */
+
+static bool is_taken(const struct queue *q, const char *device)
+{
+    for (size_t i = 0; i < q->n_active; i++)
+        if (q->active[i].held && gpus_has(q->active[i].held, device))
+            return true;
+    return false;
+}
+
+static bool same_type(const struct wanted *w, size_t a, size_t b)
+{
+    return !strcmp(gpus_type_of(w->devices[a]), gpus_type_of(w->devices[b]));
+}
+
+/* Free devices of the type of the first of them; 0 where an earlier one counted them. */
+static size_t free_of_type(const struct queue *q, const struct wanted *w, size_t first)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < first; i++)
+        if (same_type(w, i, first))
+            return 0;
+    for (size_t i = first; i < w->n; i++)
+        n += same_type(w, i, first) && !is_taken(q, w->devices[i]);
+    return n;
+}
+
+/* Whether so many nodes can have their GPUs now. */
+static bool has_gpus(const struct queue *q, const struct wanted *w, unsigned nodes)
+{
+    size_t served = 0;
+
+    for (size_t i = 0; w->gpus && i < w->n; i++)
+        served += free_of_type(q, w, i) / w->gpus;
+    return w->gpus == 0 || served >= nodes;
+}
+
+/* Of the type with the fewest free ones that are enough: large requests find the others. */
+static char *choose_gpus(const struct queue *q, const struct wanted *w)
+{
+    AUTO_CLEAR(buf) struct buf held;
+    size_t best = SIZE_MAX, least = SIZE_MAX;
+    unsigned n = 0;
+
+    buf_init(&held, HELD_BYTES_MAX);
+    for (size_t i = 0; i < w->n; i++) {
+        size_t there = free_of_type(q, w, i);
+        if (there >= w->gpus && there < least) {
+            least = there;
+            best = i;
+        }
+    }
+    for (size_t i = best; i < w->n && n < w->gpus; i++)
+        if (same_type(w, i, best) && !is_taken(q, w->devices[i]))
+            buf_printf(&held, "%s%.*s", n++ ? "," : "", (int)gpus_id_length(w->devices[i]),
+                       w->devices[i]);
+    return n ? mem_dup(buf_str(&held)) : NULL;
+}
+
+/* False: a GPU of its own is taken. */
+static bool take_gpus(const struct queue *q, struct active *a)
+{
+    if (a->wanted.gpus && !a->held)
+        a->held = choose_gpus(q, &a->wanted);
+    return !a->wanted.gpus || a->held;
+}
+
+static struct wanted wanted_of(const struct queue_job *job)
+{
+    struct wanted w = {.gpus = job->gpus};
+
+    if (!job->gpus)
+        return w;
+    w.devices = mem_zero(job->n_devices + 1, sizeof *w.devices);
+    for (; w.n < job->n_devices; w.n++)
+        w.devices[w.n] = mem_dup(job->devices[w.n]);
+    return w;
+}
+
+static struct wanted wanted_dup(const struct wanted *w)
+{
+    return wanted_of(&(struct queue_job){
+        .gpus = w->gpus, .devices = (const char *const *)w->devices, .n_devices = w->n});
+}
+
+/* ---- starting ---- */
+
 /* A gang counts as one job of its user. */
 static void activate(struct queue *q, size_t line, const struct waiting *w, int64_t id)
 {
@@ -216,7 +351,8 @@ static void activate(struct queue *q, size_t line, const struct waiting *w, int6
                                                .place = w->place,
                                                .cpus = w->cpus,
                                                .memory_mb = w->memory_mb,
-                                               .gang = w->gang ? mem_dup(w->gang) : NULL};
+                                               .gang = w->gang ? mem_dup(w->gang) : NULL,
+                                               .wanted = wanted_dup(&w->wanted)};
     p->cpus_used += w->cpus;
     p->memory_used += w->memory_mb;
 }
@@ -239,7 +375,8 @@ static struct waiting waiting_of(struct queue *q, const struct queue_job *job)
                             .cpus = job->cpus,
                             .memory_mb = job->memory_mb,
                             .place = place_index(q, job->place),
-                            .nodes = 1};
+                            .nodes = 1,
+                            .wanted = wanted_of(job)};
 }
 
 static struct forming *forming_of(struct queue *q, const struct queue_job *job, size_t line)
@@ -281,8 +418,9 @@ void queue_add(struct queue *q, const struct queue_job *job)
         w.gang = mem_dup(job->gang);
         activate(q, line, &w, job->id);
         make_due(q, job->id);
-        free(w.gang);
+        waiting_free(&w);
     } else {
+        waiting_free(&w);
         add_to_gang(q, line, job);
     }
 }
@@ -294,12 +432,14 @@ void queue_adopt(struct queue *q, const struct queue_job *job)
 
     w.gang = is_gang(job) ? mem_dup(job->gang) : NULL;
     activate(q, line, &w, job->id);
-    free(w.gang);
+    if (job->held && *job->held)
+        q->active[q->n_active - 1].held = mem_dup(job->held);
+    waiting_free(&w);
 }
 
 /* Half a millionth of a CPU aside: sums of tenths are not exact. A job larger than the whole place
  * starts alone: who let it in decided so. */
-static bool fits(const struct queue *q, const struct waiting *w)
+static bool has_room(const struct queue *q, const struct waiting *w)
 {
     const struct place *p = &q->places[w->place];
 
@@ -311,6 +451,11 @@ static bool fits(const struct queue *q, const struct waiting *w)
            p->memory_used + w->memory_mb * w->nodes <= p->memory_mb;
 }
 
+static bool fits(const struct queue *q, const struct waiting *w)
+{
+    return has_room(q, w) && has_gpus(q, &w->wanted, w->nodes);
+}
+
 /* The first of the line, if its user may start one more. */
 static struct waiting *first_of(const struct queue *q, size_t line)
 {
@@ -320,12 +465,14 @@ static struct waiting *first_of(const struct queue *q, size_t line)
                                                                           : NULL;
 }
 
-/* A location that is reserved for a job passed by too often: only that job starts there. */
-static bool is_reserved(const struct queue *q, size_t place)
+/* Whether w has to wait although it fits: its location is reserved for a job passed by too often.
+ * What waits for GPUs alone is in the way of jobs with GPUs alone. */
+static bool is_reserved(const struct queue *q, const struct waiting *w)
 {
     for (size_t i = 0; i < q->n_lines; i++) {
-        const struct waiting *w = first_of(q, i);
-        if (w && w->place == place && w->passed >= PASSED_MAX && !fits(q, w))
+        const struct waiting *other = first_of(q, i);
+        if (other && other->place == w->place && other->passed >= PASSED_MAX && !fits(q, other) &&
+            (w->wanted.gpus || !has_room(q, other)))
             return true;
     }
     return false;
@@ -352,52 +499,20 @@ static size_t best_line(const struct queue *q)
 
     for (size_t i = 0; i < q->n_lines; i++) {
         const struct waiting *w = first_of(q, i);
-        if (w && fits(q, w) && !is_reserved(q, w->place) &&
-            (best == SIZE_MAX || goes_before(q, i, best)))
+        if (w && fits(q, w) && !is_reserved(q, w) && (best == SIZE_MAX || goes_before(q, i, best)))
             best = i;
     }
     return best;
 }
 
-static void count_passed(struct queue *q, size_t place)
+static void count_passed(struct queue *q, const struct waiting *started)
 {
     for (size_t i = 0; i < q->n_lines; i++) {
         struct waiting *w = first_of(q, i);
-        if (w && w->place == place && !fits(q, w))
+        if (w && w->place == started->place && !fits(q, w) &&
+            (started->wanted.gpus || !has_room(q, w)))
             w->passed++;
     }
-}
-
-static int64_t next_due(struct queue *q)
-{
-    int64_t id = q->due[0];
-
-    memmove(q->due, q->due + 1, --q->n_due * sizeof *q->due);
-    return id;
-}
-
-int64_t queue_next(struct queue *q)
-{
-    if (q->n_due)
-        return next_due(q);
-    size_t i = best_line(q);
-    if (i == SIZE_MAX)
-        return 0;
-    struct line *l = &q->lines[i];
-    struct waiting w = l->jobs[l->head++];
-    int64_t id = w.id;
-    q->n_waiting--;
-    owner_of(q, i)->served_at = ++q->now;
-    count_passed(q, w.place);
-    activate(q, i, &w, id);
-    for (size_t k = 0; k < w.n_ids; k++) {
-        if (w.ids[k] == id)
-            continue;
-        activate(q, i, &w, w.ids[k]);
-        make_due(q, w.ids[k]);
-    }
-    waiting_free(&w);
-    return id;
 }
 
 static struct active *find_active(const struct queue *q, int64_t id)
@@ -406,6 +521,53 @@ static struct active *find_active(const struct queue *q, int64_t id)
         if (q->active[i].id == id)
             return &q->active[i];
     return NULL;
+}
+
+static int64_t next_due(struct queue *q)
+{
+    for (size_t i = 0; i < q->n_due; i++) {
+        int64_t id = q->due[i];
+        struct active *a = find_active(q, id);
+        if (a && !take_gpus(q, a))
+            continue;
+        memmove(q->due + i, q->due + i + 1, (--q->n_due - i) * sizeof *q->due);
+        return id;
+    }
+    return 0;
+}
+
+int64_t queue_next(struct queue *q)
+{
+    int64_t due = next_due(q);
+    if (due)
+        return due;
+    size_t i = best_line(q);
+    if (i == SIZE_MAX)
+        return 0;
+    struct line *l = &q->lines[i];
+    struct waiting w = l->jobs[l->head++];
+    int64_t id = w.id;
+    q->n_waiting--;
+    owner_of(q, i)->served_at = ++q->now;
+    count_passed(q, &w);
+    activate(q, i, &w, id);
+    for (size_t k = 0; k < w.n_ids; k++) {
+        if (w.ids[k] == id)
+            continue;
+        activate(q, i, &w, w.ids[k]);
+        make_due(q, w.ids[k]);
+    }
+    for (size_t k = 0; k < q->n_active; k++)
+        take_gpus(q, &q->active[k]);
+    waiting_free(&w);
+    return id;
+}
+
+const char *queue_held(const struct queue *q, int64_t id)
+{
+    const struct active *a = find_active(q, id);
+
+    return a && a->held ? a->held : "";
 }
 
 void queue_free_room(struct queue *q, int64_t id)
@@ -419,6 +581,9 @@ void queue_free_room(struct queue *q, int64_t id)
     p->memory_used -= a->memory_mb;
     a->cpus = 0;
     a->memory_mb = 0;
+    free(a->held);
+    a->held = NULL;
+    wanted_clear(&a->wanted);
 }
 
 void queue_put_back(struct queue *q, int64_t id)
@@ -432,8 +597,12 @@ void queue_put_back(struct queue *q, int64_t id)
         return;
     }
     struct line *l = &q->lines[a->line];
-    struct waiting w = {
-        .id = id, .cpus = a->cpus, .memory_mb = a->memory_mb, .place = a->place, .nodes = 1};
+    struct waiting w = {.id = id,
+                        .cpus = a->cpus,
+                        .memory_mb = a->memory_mb,
+                        .place = a->place,
+                        .nodes = 1,
+                        .wanted = wanted_dup(&a->wanted)};
     /* Its old place in front, or all others move by one. */
     if (l->head == 0) {
         l->jobs = mem_room(l->jobs, l->n, &l->cap, sizeof *l->jobs);
@@ -468,7 +637,7 @@ void queue_done(struct queue *q, int64_t id)
     struct active a = *found;
     *found = q->active[--q->n_active];
     owner_of(q, a.line)->active -= !a.gang || !is_under_way(q, a.gang);
-    free(a.gang);
+    active_clear(&a);
 }
 
 size_t queue_waiting(const struct queue *q)

@@ -4,7 +4,10 @@
  * wait for each other: a job for this machine does not wait behind a job for a host group that is
  * full. Of the users whose first job can start, the user with the fewest running jobs goes first,
  * then the user served longest ago: a long line delays its own user alone. Jobs may overtake a job
- * that does not fit now, but not for ever. A gang counts as one job as large as all its nodes. */
+ * that does not fit now, but not for ever. A gang counts as one job as large as all its nodes.
+ *
+ * Jobs that may get the same GPUs have lines of their own: no other job waits because one of these
+ * is taken. */
 #ifndef BROKER_DAEMON_QUEUE_H
 #define BROKER_DAEMON_QUEUE_H
 
@@ -38,6 +41,12 @@ struct queue_job {
      * the first one started follows at once. */
     const char *gang;
     unsigned nodes;
+    /* GPUs of one type that it holds while it runs (a node of a gang: each), of these: texts as in
+     * broker/core/gpus.h. 0 = none. */
+    unsigned gpus;
+    const char *const *devices;
+    size_t n_devices;
+    const char *held; /* of a job that runs already: "nvidia:0,nvidia:1"; NULL or "" = none */
 };
 void queue_add(struct queue *q, const struct queue_job *job);
 /* A job that runs already, started by an earlier broker. */
@@ -45,6 +54,9 @@ void queue_adopt(struct queue *q, const struct queue_job *job);
 
 /* The job that starts now, takes its capacity and counts as running. 0 = none can. */
 int64_t queue_next(struct queue *q);
+/* The GPUs that a job which was started holds, "nvidia:0,nvidia:1"; "" = none. Borrowed until the
+ * job changes. */
+const char *queue_held(const struct queue *q, int64_t id);
 /* The job could not start: its capacity is free, and the job is the first of its line again. A node
  * of a gang keeps its capacity, and is the next to start. */
 void queue_put_back(struct queue *q, int64_t id);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "broker/core/details.h"
+#include "broker/core/gang.h"
 #include "broker/learn/cluster_learn.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/internal.h"
@@ -35,57 +36,9 @@ static int64_t continues_of(const struct run_stage *s, unsigned rank)
     return first ? first + rank : 0;
 }
 
-/* A line for each node. */
-static const char *local_ips(struct arena *arena, unsigned nodes)
-{
-    static const char one[] = "127.0.0.1\n";
-    size_t n = sizeof one - 1;
-    char *text = arena_alloc(arena, nodes * n + 1, 1);
-
-    for (unsigned i = 0; text && i < nodes; i++)
-        memcpy(text + i * n, one, i + 1 < nodes ? n : n - 1);
-    return text;
-}
-
-/* What tasks of SkyPilot look for. */
-enum node_env { NODE_RANK, NODE_IPS, NODE_COUNT, NODE_GPUS, NODE_TASK, NODE_ENVS };
-
-static const char *const node_keys[NODE_ENVS] = {
-    [NODE_RANK] = "SKYPILOT_NODE_RANK",  [NODE_IPS] = "SKYPILOT_NODE_IPS",
-    [NODE_COUNT] = "SKYPILOT_NUM_NODES", [NODE_GPUS] = "SKYPILOT_NUM_GPUS_PER_NODE",
-    [NODE_TASK] = "SKYPILOT_TASK_ID",
-};
-
 bool advance_env_is_own(const char *key)
 {
-    for (size_t i = 0; i < NODE_ENVS; i++)
-        if (!strcmp(key, node_keys[i]))
-            return true;
-    return !strncmp(key, "TRADEWIND_", 10);
-}
-
-static size_t put_node_envs(struct arena *arena,
-                            const struct run *run,
-                            const struct run_stage *s,
-                            unsigned rank,
-                            struct spec_pair *envs)
-{
-    /* Hosts have addresses that the broker tells at the start. The task is the same for all nodes
-     * and attempts: a program that resumes by it finds itself. */
-    const char *const values[NODE_ENVS] = {
-        [NODE_RANK] = arena_printf(arena, "%u", rank),
-        [NODE_IPS] = strcmp(on_of(run, s), "local") ? NULL : local_ips(arena, nodes_of(s)),
-        [NODE_COUNT] = arena_printf(arena, "%u", nodes_of(s)),
-        [NODE_GPUS] = arena_printf(arena, "%.15g", s->plan.gpus_per_node),
-        [NODE_TASK] =
-            arena_printf(arena, "tradewind-%" PRId64 "_%s_%s", run->id, run->name, s->plan.name),
-    };
-    size_t n = 0;
-
-    for (size_t i = 0; i < NODE_ENVS; i++)
-        if (values[i])
-            envs[n++] = (struct spec_pair){.key = node_keys[i], .value = values[i]};
-    return n;
+    return gang_env_is_own(key) || !strncmp(key, "TRADEWIND_", 10);
 }
 
 /* Of one node; of a training cluster its server has a price of its own. */
@@ -104,12 +57,21 @@ static char *planned_details(
 {
     const struct run_stage *s = &a->run->stages[i];
     const struct run_stage_plan *p = &s->plan;
-    AUTO_MEM struct spec_pair *envs = mem_zero(p->n_envs + NODE_ENVS, sizeof *envs);
+    AUTO_MEM struct spec_pair *envs = mem_zero(p->n_envs + GANG_ENVS, sizeof *envs);
     AUTO_MEM struct spec_pair *submitter = mem_zero(p->n_submitter + 1, sizeof *submitter);
     AUTO_MEM struct spec_pair *mounts = mem_zero(p->n_mounts + 1, sizeof *mounts);
     AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
 
-    d->n_envs = put_node_envs(arena, a->run, s, rank, envs);
+    const struct gang_node node = {
+        .rank = rank,
+        .nodes = nodes_of(s),
+        .is_local = !strcmp(on_of(a->run, s), "local"),
+        .gpus = p->gpus_per_node,
+        .task =
+            arena_printf(arena, "tradewind-%" PRId64 "_%s_%s", a->run->id, a->run->name, p->name),
+    };
+
+    d->n_envs = gang_put_envs(arena, &node, envs);
     for (size_t k = 0; k < p->n_envs; k++)
         envs[d->n_envs++] = (struct spec_pair){.key = p->envs[k].key, .value = p->envs[k].value};
     d->envs = envs;
@@ -121,6 +83,11 @@ static char *planned_details(
     d->secrets = p->secrets;
     d->n_secrets = p->n_secrets;
     d->on = rank < p->servers && p->server_on ? p->server_on : on_of(a->run, s);
+    /* A parameter server trains nothing. */
+    d->gpus = rank < p->servers ? 0 : p->gpus;
+    d->gpu_type = p->gpu_type;
+    d->devices = p->devices;
+    d->n_devices = p->n_devices;
     d->stage = p->name;
     d->outputs = p->outputs;
     d->n_outputs = p->n_outputs;
@@ -158,6 +125,11 @@ static char *repeated_details(struct advance *a, size_t i, const char *because, 
     if (lake_job_load(a->lake, s->plan.repeats, arena, &recorded, e) < 0 ||
         job_details_parse(recorded.asked.details, &details, e) < 0)
         return NULL;
+    /* The machine may have others since. */
+    details.gpus = s->plan.gpus;
+    details.gpu_type = s->plan.gpu_type;
+    details.devices = s->plan.devices;
+    details.n_devices = s->plan.n_devices;
     details.restores = s->plan.restores ? s->plan.restores : "";
     details.continues = continues_of(s, 0);
     details.learn = false;

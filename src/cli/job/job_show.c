@@ -10,6 +10,7 @@
 #include "cli/job/job.h"
 #include "view/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static void print_env(FILE *out, const char *label, const struct spec_pair *env)
 static void print_request(FILE *out, const struct app_job *job)
 {
     bool limited = !isnan(job->time_limit_s);
-    char memory[32], limit[32];
+    char memory[32], limit[32], gpus[128] = "";
 
     line_if(out, "name", job->name);
     print_command(out, &job->command);
@@ -130,9 +131,16 @@ static void print_request(FILE *out, const struct app_job *job)
         line(out, i ? "" : "mounts", "%s", job->details.mounts[i].key);
     for (size_t i = 0; i < job->details.n_envs; i++)
         print_env(out, i ? "" : "env", &job->details.envs[i]);
-    line(out, "requested", "%g CPU%s, %s of memory%s%s, on %s", job->cpus,
-         job->cpus == 1 ? "" : "s", app_job_memory_text((uint64_t)job->memory_mb, memory),
+    if (job->gpus != FIELD_NONE)
+        snprintf(gpus, sizeof gpus, ", %" PRId64 " %s%sGPU%s", job->gpus,
+                 job->gpu_type ? job->gpu_type : "", job->gpu_type ? " " : "",
+                 job->gpus == 1 ? "" : "s");
+    line(out, "requested", "%g CPU%s, %s of memory%s%s%s, on %s", job->cpus,
+         job->cpus == 1 ? "" : "s", app_job_memory_text((uint64_t)job->memory_mb, memory), gpus,
          limited ? ", at most " : "", limited ? time_text(job->time_limit_s, limit) : "", job->on);
+    if (job->nodes != FIELD_NONE)
+        line(out, "gang", "rank %u of %" PRId64 ", jobs %" PRId64 " to %" PRId64, job->details.rank,
+             job->nodes, job->id - job->details.rank, job->id - job->details.rank + job->nodes - 1);
     if (job->run != FIELD_NONE)
         line(out, "run", "%lld%s%s", (long long)job->run, job->stage ? ", stage " : "",
              job->stage ? job->stage : "");
@@ -150,6 +158,7 @@ static void print_result(FILE *out, const struct app_job *job)
     if (job->cost_basis)
         line(out, "cost", "%s, %s", money_text(job->cost_microusd, text), job->cost_basis);
     line_if(out, "machine", job->machine);
+    line_if(out, "GPUs", job->devices);
     line_if(out, "limits", job->limits);
     if (job->exit_code != FIELD_NONE)
         line(out, "exit code", "%lld", (long long)job->exit_code);

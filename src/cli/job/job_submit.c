@@ -10,8 +10,12 @@
 
 static void print_submitted(struct operate_text *t, const void *record)
 {
-    long long id = (long long)((const struct app_job_submitted *)record)->id;
+    const struct app_job_submitted *made = record;
+    long long id = (long long)made->id;
 
+    if (made->nodes != FIELD_NONE)
+        fprintf(t->out, "jobs %lld to %lld, which start and end together; of the first:\n", id,
+                id + (long long)made->nodes - 1);
     fprintf(t->out,
             "job %lld\ntradewind job logs -f %lld follows its log, tradewind job show %lld shows "
             "its state.\n",
@@ -45,14 +49,17 @@ static int print_over(void *context, const void *record, struct err *e)
 
 static int wait_for(const struct command_args *args,
                     struct operate_terminal *terminal,
-                    int64_t id,
+                    const struct app_job_submitted *made,
                     struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
-    AUTO_JSON json_t *jobs = json_pack("{s:[I]}", "ids", (json_int_t)id);
+    int64_t id = made->id, n = made->nodes == FIELD_NONE ? 1 : made->nodes;
+    AUTO_JSON json_t *jobs = json_pack("{s:[]}", "ids");
     AUTO_JSON json_t *job = json_pack("{s:I}", "id", (json_int_t)id);
     bool as_json = command_has(args, "--json");
     struct app_job_waited waited = {0};
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(json_object_get(jobs, "ids"), json_integer(id + i));
     struct answer answer = {.arena = arena,
                             .head = take_waited,
                             .item = as_json ? NULL : print_over,
@@ -91,7 +98,7 @@ static int run_submit(const struct command_args *args, struct err *e)
     if (!command_has(args, "--json"))
         printf("job %lld\n", (long long)made.id);
     fflush(stdout);
-    return wait_for(args, terminal, made.id, e);
+    return wait_for(args, terminal, &made, e);
 }
 
 static const struct command_option options[] = {

@@ -221,6 +221,12 @@ static const char *const reproduced[] = {
     NULL,
 };
 
-const struct db_migration lake_migrations[] = {
-    {1, tables},      {2, jobs},      {3, releases},   {4, spendings},
-    {5, experiments}, {6, used_code}, {7, reproduced}, {0}};
+/* GPUs that a job has for its own while it runs. */
+static const char *const devices[] = {
+    "ALTER TABLE job ADD COLUMN devices TEXT",
+    NULL,
+};
+
+const struct db_migration lake_migrations[] = {{1, tables},     {2, jobs},        {3, releases},
+                                               {4, spendings},  {5, experiments}, {6, used_code},
+                                               {7, reproduced}, {8, devices},     {0}};

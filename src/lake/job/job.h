@@ -78,6 +78,7 @@ struct lake_job {
     const char *cost_basis;  /* "" = none yet */
     const char *machine;     /* "" = none yet */
     const char *limits;      /* how limits were enforced, "" = not known yet */
+    const char *devices;     /* GPUs of its own while it runs: "nvidia:0,nvidia:1"; "" = none */
     const char *output_set;  /* "@S:4" once stored; "" */
     bool reproduced;         /* that version was there already, with just these files */
 };
@@ -136,6 +137,7 @@ struct lake_job_change {
     const char *cost_basis; /* NULL = cost not told */
     const char *machine;
     const char *limits;
+    const char *devices;
     bool applied; /* out: false: the job was in a final state, in this one or beyond it already */
 };
 /* All in one transaction, in order. A final state stays: nothing is applied to it. Steps lead

@@ -79,6 +79,7 @@ enum column {
     COST_BASIS,
     MACHINE,
     LIMITS,
+    DEVICES,
     COMMAND,
     DETAILS,
 };
@@ -87,7 +88,7 @@ enum column {
     " j.output_name, j.output, j.output_version, j.reproduced, j.cpus, j.memory_mb, "              \
     "j.time_limit_s, j.run,"                                                                       \
     " j.rerun_of, j.priority, j.queued, j.started, j.finished, j.exit_code, j.runtime_s,"          \
-    " j.cost_microusd, j.cost_basis, j.machine, j.limits, t.command, t.details"                    \
+    " j.cost_microusd, j.cost_basis, j.machine, j.limits, j.devices, t.command, t.details"         \
     " FROM job j CROSS JOIN job_text t WHERE t.job = j.id"
 
 static const char *text_or_empty(struct db_query *q, enum column column)
@@ -156,6 +157,7 @@ static struct lake_job read_job(struct lake *l, struct db_query *q)
         .cost_basis = text_or_empty(q, COST_BASIS),
         .machine = text_or_empty(q, MACHINE),
         .limits = text_or_empty(q, LIMITS),
+        .devices = text_or_empty(q, DEVICES),
         .output_set = db_is_null(q, OUTPUT_VERSION) ? "" : text_or_empty(q, OUTPUT),
         .reproduced = db_int(q, REPRODUCED) != 0,
     };
@@ -200,10 +202,10 @@ int lake_job_reproductions(
 static int keep_texts(struct db_query *q, struct arena *a, struct lake_job *job, struct err *e)
 {
     const char **texts[] = {
-        &job->project,       &job->user,        &job->reason,     &job->stop_reason,
-        &job->cost_basis,    &job->machine,     &job->limits,     &job->output_set,
-        &job->asked.name,    &job->asked.input, &job->asked.code, &job->asked.output,
-        &job->asked.details,
+        &job->project,      &job->user,          &job->reason,      &job->stop_reason,
+        &job->cost_basis,   &job->machine,       &job->limits,      &job->output_set,
+        &job->devices,      &job->asked.name,    &job->asked.input, &job->asked.code,
+        &job->asked.output, &job->asked.details,
     };
     bool fits = true;
     size_t bytes;

@@ -101,7 +101,7 @@ static bool leads_on(enum lake_job_state from, enum lake_job_state to)
 
 static int check_change(const struct lake_job_change *c, struct err *e)
 {
-    const char *words[] = {c->cost_basis, c->machine, c->limits};
+    const char *words[] = {c->cost_basis, c->machine, c->limits, c->devices};
 
     if (c->to < LAKE_JOB_QUEUED || c->to > LAKE_JOB_LOST)
         return err_set(e, ERR_USAGE, "job %lld: %d is not a state", (long long)c->id, (int)c->to);
@@ -142,11 +142,12 @@ static int write_change(struct lake *l,
         " finished = CASE WHEN $2 >= 6 THEN $4 ELSE finished END,"
         " exit_code = COALESCE($5, exit_code), runtime_s = COALESCE($6, runtime_s),"
         " cost_microusd = COALESCE($7, cost_microusd), cost_basis = COALESCE($8, cost_basis),"
-        " machine = COALESCE($9, machine), limits = COALESCE($10, limits) WHERE id = $1",
+        " machine = COALESCE($9, machine), limits = COALESCE($10, limits),"
+        " devices = COALESCE($11, devices) WHERE id = $1",
         DB_INT(c->id), DB_INT(c->to), DB_TEXT(reason), DB_INT(now),
         c->exited ? DB_INT(c->exit_code) : DB_NULL, runtime_s >= 0 ? DB_REAL(runtime_s) : DB_NULL,
         c->cost_basis ? DB_INT(c->cost_microusd) : DB_NULL, DB_TEXT(c->cost_basis),
-        DB_TEXT(c->machine), DB_TEXT(c->limits));
+        DB_TEXT(c->machine), DB_TEXT(c->limits), DB_TEXT(c->devices));
 }
 
 _Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6, "numbers in the SQL above");

@@ -406,6 +406,158 @@ static void test_gang_interrupted(void)
     CHECK(queue_active(later) == 2, "both are under way");
 }
 
+/* ---- GPUs ---- */
+
+static const char *const machine[] = {"nvidia:0 A100", "nvidia:1 A100", "nvidia:2 T4"};
+
+static struct queue_job with_gpus(int64_t id, const char *user, unsigned gpus)
+{
+    return (struct queue_job){.id = id,
+                              .project = "default",
+                              .user = user,
+                              .place = "local",
+                              .cpus = 1,
+                              .memory_mb = 100,
+                              .gpus = gpus,
+                              .devices = machine,
+                              .n_devices = 3};
+}
+
+static void add_gpus(struct queue *q, int64_t id, const char *user, unsigned gpus)
+{
+    const struct queue_job job = with_gpus(id, user, gpus);
+
+    queue_add(q, &job);
+}
+
+static void test_gpus_are_held_once(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    queue_set_place(q, "local", 100, 100000);
+    for (int64_t id = 1; id <= 4; id++)
+        add_gpus(q, id, "ann", 1);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2 && queue_next(q) == 3 && queue_next(q) == 0,
+          "three GPUs are for three jobs");
+    CHECK(!strcmp(queue_held(q, 1), "nvidia:2") && !strcmp(queue_held(q, 2), "nvidia:0") &&
+              !strcmp(queue_held(q, 3), "nvidia:1"),
+          "each has its own, of the type with the fewest first");
+    queue_free_room(q, 2);
+    CHECK(queue_next(q) == 4 && !strcmp(queue_held(q, 4), "nvidia:0") && !*queue_held(q, 2),
+          "a program that has ended leaves its GPU");
+    CHECK(!*queue_held(q, 99), "an unknown job holds none");
+}
+
+static void test_gpus_of_one_type(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    add_gpus(q, 1, "ann", 1);
+    add_gpus(q, 2, "ann", 2);
+    add_gpus(q, 3, "ann", 2);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2 &&
+              !strcmp(queue_held(q, 2), "nvidia:0,nvidia:1"),
+          "two of one type");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 0, "not two of two types");
+    queue_done(q, 2);
+    CHECK(queue_next(q) == 3, "but the two again");
+}
+
+static void test_other_jobs_do_not_wait_for_gpus(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    queue_set_place(q, "local", 4, 1000);
+    add_gpus(q, 1, "ann", 2);
+    add_gpus(q, 2, "ann", 2);
+    for (int64_t id = 3; id < 60; id++)
+        add_as(q, id, "ann", 1);
+    CHECK(queue_next(q) == 1, "the GPUs are taken");
+    bool all = true;
+    for (int64_t id = 3; id < 60; id++) {
+        all = all && queue_next(q) == id;
+        queue_done(q, id);
+    }
+    CHECK(all, "any number of jobs overtake one that waits for GPUs, in its own line, too");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 2, "which starts when they are free");
+}
+
+static void test_small_gpu_jobs_do_not_starve_large(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    int64_t id = 10, running = 0;
+    unsigned passed = 0;
+
+    queue_set_place(q, "local", 100, 100000);
+    add_gpus(q, 1, "ann", 1); /* T4 */
+    add_gpus(q, 2, "ann", 1);
+    queue_next(q);
+    queue_next(q);
+    add_gpus(q, 3, "bob", 2);
+    for (; passed < 100; passed++) {
+        add_gpus(q, ++id, "ann", 1);
+        int64_t next = queue_next(q);
+        if (next != id)
+            break;
+        queue_done(q, running ? running : 2);
+        running = next;
+    }
+    CHECK(passed < 20, "small jobs with GPUs overtake a large one a few times");
+    queue_done(q, running);
+    CHECK(queue_next(q) == 3, "then it starts");
+}
+
+static void test_gpus_of_a_restarted_broker(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    struct queue_job job = with_gpus(1, "ann", 2);
+
+    job.held = "nvidia:0,nvidia:1";
+    queue_adopt(q, &job);
+    add_gpus(q, 2, "ann", 2);
+    add_gpus(q, 3, "bob", 1);
+    CHECK(!strcmp(queue_held(q, 1), "nvidia:0,nvidia:1"), "an adopted job keeps its GPUs");
+    CHECK(queue_next(q) == 3 && !strcmp(queue_held(q, 3), "nvidia:2") && queue_next(q) == 0,
+          "others get the rest");
+    queue_put_back(q, 3);
+    CHECK(!*queue_held(q, 3) && queue_next(q) == 3 && !strcmp(queue_held(q, 3), "nvidia:2"),
+          "a job that was put back gets them anew");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 2 && !strcmp(queue_held(q, 2), "nvidia:0,nvidia:1"), "and so on");
+}
+
+static void test_gpus_of_a_gang(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    struct queue_job job = with_gpus(1, "ann", 1);
+
+    queue_set_place(q, "local", 100, 100000);
+    add_gpus(q, 9, "bob", 1); /* T4 */
+    CHECK(queue_next(q) == 9, "one GPU is taken");
+    job.gang = "g";
+    job.nodes = 3;
+    for (job.id = 1; job.id <= 3; job.id++)
+        queue_add(q, &job);
+    CHECK(queue_next(q) == 0, "three nodes do not start with two GPUs");
+    queue_done(q, 9);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2 && queue_next(q) == 3, "they do with three");
+    CHECK(!strcmp(queue_held(q, 1), "nvidia:2") && !strcmp(queue_held(q, 2), "nvidia:0") &&
+              !strcmp(queue_held(q, 3), "nvidia:1"),
+          "of which each has one");
+    /* A broker was killed while one node of a gang was started. */
+    AUTO(queue) struct queue *again = queue_new(100);
+    job.id = 1;
+    job.held = "nvidia:2";
+    queue_adopt(again, &job);
+    job.held = NULL;
+    job.id = 2;
+    queue_add(again, &job);
+    CHECK(queue_next(again) == 2 && !strcmp(queue_held(again, 2), "nvidia:0"),
+          "a node that follows gets its own");
+}
+
 int main(void)
 {
     test_first_in_first_out();
@@ -427,5 +579,11 @@ int main(void)
     test_gang_starts_at_once();
     test_gang_comes();
     test_gang_interrupted();
+    test_gpus_are_held_once();
+    test_gpus_of_one_type();
+    test_other_jobs_do_not_wait_for_gpus();
+    test_small_gpu_jobs_do_not_starve_large();
+    test_gpus_of_a_restarted_broker();
+    test_gpus_of_a_gang();
     return TAP_DONE();
 }

@@ -1,0 +1,58 @@
+/* gpus: the GPUs that jobs ask for: whether this machine or the hosts have them, and which jobs
+ * hold them. */
+#ifndef APP_JOB_GPUS_H
+#define APP_JOB_GPUS_H
+
+#include "app/core/app.h"
+#include "base/arena.h"
+#include "broker/core/details.h"
+#include "broker/core/gpus.h"
+#include "lake/job/job.h"
+#include "spec/config.h"
+
+/* GPUs that a job, or each node of a gang, gets: the members of the same names of a struct
+ * job_details and of a struct run_stage_plan. */
+struct app_job_gpus {
+    unsigned gpus;
+    const char *gpu_type;
+    const char *const *devices;
+    size_t n_devices;
+};
+void app_job_gpus_set(const struct app_job_gpus *from, struct job_details *d);
+
+/* Those of this machine that CUDA_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES of the caller leave. */
+void app_job_gpus_find(const struct app *app, struct gpus *out);
+/* What jobs on this machine get, for so many nodes at once; texts are in the arena. ERR_NOFIT: here
+ * never are so many. */
+int app_job_gpus_here(const struct gpus *here,
+                      const struct gpus_wish *wish,
+                      unsigned nodes,
+                      struct arena *arena,
+                      struct app_job_gpus *out,
+                      struct err *e);
+/* The same of hosts (`on`: a group, or any), each of which must have the CPUs and memory of the
+ * request besides. */
+int app_job_gpus_hosts(const struct config *c,
+                       const char *on,
+                       const struct lake_job_request *size,
+                       const struct gpus_wish *wish,
+                       unsigned nodes,
+                       struct arena *arena,
+                       struct app_job_gpus *out,
+                       struct err *e);
+/* Anew for a recorded job that runs again on this machine. */
+int app_job_gpus_again(const struct app *app,
+                       const struct job_details *d,
+                       struct arena *arena,
+                       struct app_job_gpus *out,
+                       struct err *e);
+
+/* What a queued job waits for: "waits for 2 GPUs: job 3 holds nvidia:0". In the arena; NULL: for no
+ * GPU. */
+int app_job_gpus_wait_text(struct app *app,
+                           const struct job_details *d,
+                           struct arena *arena,
+                           const char **out,
+                           struct err *e);
+
+#endif
