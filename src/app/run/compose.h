@@ -25,8 +25,8 @@ struct app_run_order {
     struct app_run_codes *codes; /* that several runs share; NULL = those of this run alone */
 };
 
-/* Refuses containers and mounts that the location cannot have, and mounts of nothing. Hosts answer
- * when the stage starts. */
+/* Refuses containers and mounts that the location cannot have, mounts of nothing, and code that is
+ * not there. Hosts answer when the stage starts. */
 int app_run_check_stages(const struct app_plan *p,
                          const struct app_run_order *order,
                          struct err *e);

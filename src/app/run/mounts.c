@@ -80,8 +80,10 @@ static int check_stage(const struct app_run_draft *c, const struct spec_stage *s
 {
     bool here = c->order->location->n_hosts == 0;
     const char *image;
-    int result = find_image(c, stage, &image, e);
+    int result = app_run_draft_check_code(c, stage, e);
 
+    if (result == 0)
+        result = find_image(c, stage, &image, e);
     for (size_t i = 0; result == 0 && i < stage->n_mounts; i++)
         result = check_mount(c, stage, &stage->mounts[i], e);
     if (result < 0 || !here || (!image && !stage->n_mounts))

@@ -198,6 +198,7 @@ struct app_run_why {
     int64_t job;               /* whose output would be reused; else the last that finished */
     struct field_list changes; /* since that job: "train.py changed" */
     const char *code;          /* what of its code counts; NULL = it has none */
+    struct field_list used;    /* the files whose content does, as far as they were learned */
 };
 extern const struct record app_run_why_record;
 

@@ -18,6 +18,8 @@ static const struct field why_fields[] = {
      .help = "What changed since that job finished."},
     {"code", FIELD(TEXT, struct app_run_why, code),
      .help = "Which files of its code decide."},
+    {"used", FIELD(LIST, struct app_run_why, used), .omit_none = true,
+     .help = "The files that the job was seen to use."},
 };
 /* clang-format on */
 const struct record app_run_why_record = RECORD("run_why", struct app_run_why, why_fields);
@@ -84,6 +86,7 @@ const struct app_run_why *app_run_ask_why(struct app *app,
                                 .is_reused = answer.job != 0,
                                 .job = job ? job : FIELD_NONE,
                                 .changes = {answer.lines, answer.n_lines},
-                                .code = answer.counts};
+                                .code = answer.counts,
+                                .used = {answer.used, answer.n_used}};
     return why;
 }

@@ -441,6 +441,7 @@ static const char *counted_files(struct advance *a,
                                  const struct codefiles *c,
                                  const struct lake_job_code *record,
                                  struct arena *arena,
+                                 struct stagecache_answer *out,
                                  struct err *e)
 {
     AUTO_CLEAR(usedcode) struct usedcode used = {0};
@@ -450,19 +451,23 @@ static const char *counted_files(struct advance *a,
     if (lake_job_code_used(a->lake, record->used, arena, &bytes, &n, e) < 0 ||
         usedcode_read(&used, bytes, n, e) < 0)
         return NULL;
+    out->used = arena_alloc(arena, used.n + 1, sizeof *out->used);
+    for (; out->used && out->n_used < used.n; out->n_used++)
+        out->used[out->n_used] = used.list[out->n_used].path; /* of the arena */
     return arena_printf(arena,
                         "The content of %zu of the %zu files of its code counts, those that job "
                         "%" PRId64 " used, and the names of all.",
                         used.n, c->n, record->job);
 }
 
-/* job: the one that the stage is compared with; 0 = none. */
+/* Compared with the job whose output is reused, or the last one. */
 static const char *what_counts(struct advance *a,
                                const struct run_stage_plan *p,
-                               int64_t job,
                                struct arena *arena,
+                               struct stagecache_answer *out,
                                struct err *e)
 {
+    int64_t job = out->job ? out->job : out->last;
     struct lake_job_code record = {0};
 
     if (p->all_code)
@@ -475,7 +480,7 @@ static const char *what_counts(struct advance *a,
     if (!c)
         return NULL;
     if (record.why && !record.why[0])
-        return counted_files(a, c, &record, arena, e);
+        return counted_files(a, c, &record, arena, out, e);
     return arena_printf(arena, "All of its code counts: %s.",
                         record.why ? record.why
                         : job      ? "what it used was not recorded"
@@ -534,8 +539,7 @@ int stagecache_ask(struct lake *l,
     *out = (struct stagecache_answer){0};
     int result = ask(&a, i, arena, out, e);
     if (result == 0 && run->stages[i].plan.code) {
-        out->counts =
-            what_counts(&a, &run->stages[i].plan, out->job ? out->job : out->last, arena, e);
+        out->counts = what_counts(&a, &run->stages[i].plan, arena, out, e);
         if (!out->counts)
             result = e->kind ? -1 : err_set(e, ERR_USAGE, "the answer is too large");
     }

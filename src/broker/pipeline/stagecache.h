@@ -32,6 +32,8 @@ struct stagecache_answer {
     const char **lines; /* what changed since: "train.py changed"; in the arena */
     size_t n_lines;
     const char *counts; /* what of its code decides, a sentence; NULL = it has no code */
+    const char **used;  /* files that were seen to be used, where their contents decide */
+    size_t n_used;
 };
 /* Of stage i of a run that is composed and not stored. The stages it needs are asked before: those
  * that run again are themselves a reason. Stages that are reused become so in the run, for those
