@@ -132,7 +132,10 @@ const char *net_url_shown(const char *url, char out[static NET_URL_SHOWN])
     return out;
 }
 
-bool net_url_is_near(const char *url)
+/* Where a URL leads. */
+enum reach { FAR, ON_LINK, LOOPBACK };
+
+static enum reach reach_of(const char *url)
 {
     size_t len;
     const char *begin = authority(url, &len);
@@ -148,19 +151,51 @@ bool net_url_is_near(const char *url)
         len = colon ? (size_t)(colon - begin) : len;
     }
     if (len >= sizeof host)
-        return false;
+        return FAR;
     memcpy(host, begin, len);
     host[len] = '\0';
     if (strcasecmp(host, "localhost") == 0)
-        return true;
+        return LOOPBACK;
     if (inet_pton(AF_INET, host, &v4) == 1) {
         uint32_t address = ntohl(v4.s_addr);
-        return address >> 24 == 127 || address >> 16 == 0xA9FE;
+        return address >> 24 == 127 ? LOOPBACK : address >> 16 == 0xA9FE ? ON_LINK : FAR;
     }
+    if (inet_pton(AF_INET6, host, &v6) != 1)
+        return FAR;
+    if (IN6_IS_ADDR_LOOPBACK(&v6))
+        return LOOPBACK;
     /* fd00:ec2::/32 is where Amazon's metadata services have their version 6 addresses. */
-    return inet_pton(AF_INET6, host, &v6) == 1 &&
-           (IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_LINKLOCAL(&v6) ||
-            memcmp(v6.s6_addr, "\xfd\x00\x0e\xc2", 4) == 0);
+    return IN6_IS_ADDR_LINKLOCAL(&v6) || memcmp(v6.s6_addr, "\xfd\x00\x0e\xc2", 4) == 0 ? ON_LINK
+                                                                                        : FAR;
+}
+
+bool net_url_is_near(const char *url)
+{
+    return reach_of(url) != FAR;
+}
+
+bool http_is_exposed(const char *url)
+{
+    return strncasecmp(url, "http://", 7) == 0 && reach_of(url) != LOOPBACK;
+}
+
+int http_check_exposed(const char *url, bool is_allowed, struct err *e)
+{
+    const char *allowed = getenv("TRADEWIND_INSECURE");
+    char shown[NET_URL_SHOWN];
+
+    if (is_allowed || !http_is_exposed(url) || (allowed && strcmp(allowed, "1") == 0))
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "%s: others can read and change on the way what goes over http://: write "
+                   "https://, or allow it (--insecure, insecure: true in the configuration, or "
+                   "TRADEWIND_INSECURE=1)",
+                   net_url_shown(url, shown));
+}
+
+void http_allow_exposed(struct http *h)
+{
+    h->may_be_exposed = true;
 }
 
 /* ---- waiting ---- */

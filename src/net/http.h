@@ -17,6 +17,15 @@ struct http *http_new(uint64_t seed, struct err *e);
 void http_free(struct http *h);
 AUTO_DEFINE(http)
 
+/* Requests to this URL can be read and changed on their way: http to another machine than this one.
+ */
+bool http_is_exposed(const char *url);
+/* ERR_USAGE for such a URL, unless is_allowed or TRADEWIND_INSECURE is 1. */
+int http_check_exposed(const char *url, bool is_allowed, struct err *e);
+/* Requests and downloads of this client may be exposed; else they fail as http_check_exposed says,
+ * after a redirect, too. Before the first request. */
+void http_allow_exposed(struct http *h);
+
 struct http_options {
     uint64_t max_bytes;
     double timeout_s;    /* for one attempt; a transfer that stalls for 30 s ends earlier */
@@ -50,6 +59,9 @@ struct http_request {
     /* Redirects are followed, file URLs are read (status 0), and bodies of other answers than 2xx
      * are dropped. */
     bool download;
+    /* The cloud's own services on this machine's link (169.254.0.0/16, fd00:ec2::/32: metadata,
+     * credentials, the API of functions), which have no https, may be asked over http. */
+    bool is_link_local;
     /* The answer's body when its status is 2xx; NULL = into answer->body. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     /* Called a few times a second; total_bytes 0 = unknown. NULL = not told. */

@@ -31,6 +31,7 @@ struct curl_api {
 
 struct http {
     struct curl_api api;
+    bool may_be_exposed;
     pthread_mutex_t lock; /* of all below */
     uint64_t random;
     CURL *idle[NET_IDLE_MAX]; /* used before: their connections may still be open */

@@ -38,6 +38,7 @@ static int ask(struct http *h,
     const struct http_request r = {.method = method,
                                    .url = url,
                                    .headers = headers,
+                                   .is_link_local = true,
                                    .max_answer_bytes = ANSWER_BYTES_MAX,
                                    .timeout_s = METADATA_TIMEOUT_S};
 

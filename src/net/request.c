@@ -22,6 +22,7 @@
 /* One running request. */
 struct exchange {
     const struct curl_api *api;
+    bool may_be_exposed;
     CURL *curl;
     const struct http_request *request;
     char shown[NET_URL_SHOWN];
@@ -203,6 +204,23 @@ static void set_limits(const struct exchange *x)
         api->easy_setopt(x->curl, CURLOPT_CAINFO, trusted);
 }
 
+/* Called before each request of a download: where a redirect leads is judged as its URL was. */
+static int judge_redirect(void *context, char *address, char *own_address, int port, int own_port)
+{
+    struct exchange *x = context;
+    char *url = NULL;
+
+    (void)address;
+    (void)own_address;
+    (void)port;
+    (void)own_port;
+    x->api->easy_getinfo(x->curl, CURLINFO_EFFECTIVE_URL, &url);
+    if (!url || http_check_exposed(url, x->may_be_exposed, &x->why) == 0)
+        return CURL_PREREQFUNC_OK;
+    x->failed = true;
+    return CURL_PREREQFUNC_ABORT;
+}
+
 /* A download may lead to other hosts, in newer versions of HTTP. */
 static void set_reach(const struct exchange *x)
 {
@@ -213,6 +231,8 @@ static void set_reach(const struct exchange *x)
         api->easy_setopt(x->curl, CURLOPT_REDIR_PROTOCOLS_STR, "https,http");
         api->easy_setopt(x->curl, CURLOPT_FOLLOWLOCATION, 1L);
         api->easy_setopt(x->curl, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+        api->easy_setopt(x->curl, CURLOPT_PREREQFUNCTION, judge_redirect);
+        api->easy_setopt(x->curl, CURLOPT_PREREQDATA, (const void *)x);
         return;
     }
     api->easy_setopt(x->curl, CURLOPT_PROTOCOLS_STR, "https,http");
@@ -324,12 +344,18 @@ static int perform(struct exchange *x, struct err *e)
 }
 
 /* libcurl would send a line break on, and with it a forged header or request. */
-static int check(const struct http_request *r, const char *shown, struct err *e)
+static int check(const struct http_request *r,
+                 bool may_be_exposed,
+                 const char *shown,
+                 struct err *e)
 {
     if (strncasecmp(r->url, "https://", 8) != 0 && strncasecmp(r->url, "http://", 7) != 0 &&
         !(r->download && strncasecmp(r->url, "file://", 7) == 0))
         return err_set(e, ERR_USAGE, "%s: not an https%s URL", shown,
                        r->download ? ", http or file" : " or http");
+    if (http_check_exposed(r->url, may_be_exposed || (r->is_link_local && net_url_is_near(r->url)),
+                           e) < 0)
+        return -1;
     for (const char *c = r->url; *c; c++) {
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
             return err_set(e, ERR_USAGE, "%s: a URL cannot hold spaces or control characters",
@@ -361,14 +387,15 @@ static struct curl_slist *header_list(const struct curl_api *api, const char *co
 int http_send(struct http *h, const struct http_request *r, struct http_answer *out, struct err *e)
 {
     struct err ignored;
-    struct exchange x = {.api = &h->api, .request = r, .answer = out};
+    struct exchange x = {
+        .api = &h->api, .may_be_exposed = h->may_be_exposed, .request = r, .answer = out};
 
     assert(r->body_bytes == 0 || r->body || r->pull);
     if (!e)
         e = &ignored;
     *out = (struct http_answer){0};
     net_url_shown(r->url, x.shown);
-    if (check(r, x.shown, e) < 0)
+    if (check(r, h->may_be_exposed, x.shown, e) < 0)
         return -1;
     struct curl_slist *headers = header_list(x.api, r->headers);
     x.curl = net_handle_get(h);

@@ -245,6 +245,11 @@ static void read_path_style(const struct reader_value *v, void *into)
         ((struct config *)into)->path_style = yes;
 }
 
+static void read_insecure(const struct reader_value *v, void *into)
+{
+    reader_bool(v, &((struct config *)into)->insecure);
+}
+
 /* Relative to the file that names it, so that it means the same wherever the program is started. */
 static void read_throughputs(const struct reader_value *v, void *into)
 {
@@ -262,6 +267,7 @@ static const struct reader_field fields[] = {
     {"endpoint", .read = read_endpoint},
     {"region", INTO(NAME, region)},
     {"path_style", .read = read_path_style},
+    {"insecure", .read = read_insecure},
     {"catalog", .use = READER_MAP, .inner = catalog_fields},
     {"plan", .use = READER_MAP, .inner = plan_fields},
     {"limits", .use = READER_MAP, .inner = limits_fields},

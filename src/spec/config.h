@@ -77,6 +77,7 @@ struct config {
     const char *store;             /* "dir:objects": objects below home; or s3://bucket/prefix */
     const char *endpoint, *region; /* of an s3 store; NULL = not said */
     int path_style;                /* of an s3 store: 1, 0, -1 = not said */
+    bool insecure;                 /* http:// may lead to other machines */
     struct config_setting *settings; /* all of them, sorted by key */
     size_t n_settings;
 };

@@ -62,6 +62,8 @@ static int prepare(struct s3 *s, struct err *e)
 
     if (!s->http && !(s->http = http_new(s->store->settings.seed, e)))
         return -1;
+    if (s->store->settings.may_be_exposed)
+        http_allow_exposed(s->http);
     if (!keys_are_fresh(s) && look_for_keys(s, e) < 0)
         return -1;
     if (s->region)

@@ -24,7 +24,8 @@ struct store_settings {
     const char *region; /* s3: NULL = AWS_REGION, AWS_DEFAULT_REGION, the shared file, us-east-1 */
     /* s3: bucket in the path rather than the host name. -1 = the path when an endpoint is given */
     int path_style;
-    uint64_t seed; /* of waiting times and names */
+    bool may_be_exposed; /* s3: an endpoint at http:// may be on another machine than this one */
+    uint64_t seed;       /* of waiting times and names */
     /* Where contents of 64 KiB and more are kept for the next time they are read, and how many
      * bytes at most. NULL or 0 = nowhere: what lies in a directory need not. */
     const char *cache;

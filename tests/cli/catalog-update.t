@@ -39,6 +39,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, header + b"steady,,,2,8,0.5,0.1,r1\n")
         if path == "/moved/oci-vms.csv":
             return self.answer(302, extra=[("Location", "/azure-vms.csv.gz")])
+        if path == "/away/oci-vms.csv":  # another machine than 127.0.0.1, as far as anybody can tell
+            return self.answer(302, extra=[("Location", f"http://0.0.0.0:{server.server_address[1]}/azure-vms.csv.gz")])
         if path == "/loop":
             return self.answer(302, extra=[("Location", "/loop")])
         if path == "/to-file":
@@ -100,6 +102,21 @@ update_from "file://$scratch/do-vms.csv"
 printf '%s\n' InstanceType,Price,Region,vCPUs,MemoryGiB file,1,r,1,1 >do-vms.csv
 run catalog update
 is "$code" 0 "a file URL $err"
+
+# In the clear to another machine only when that is allowed; 0.0.0.0 stands for one.
+away=http://0.0.0.0:$(<port)
+for where in "$away/azure-vms.csv.gz" "$url/away/oci-vms.csv"; do
+    update_from "$where"
+    fails 2 "$away/azure-vms.csv.gz: others can read and change on the way what goes over http://: write https://" \
+        catalog update
+    run catalog update --insecure
+    is "$code" 0 "--insecure allows $where $err"
+    TRADEWIND_INSECURE=1 run catalog update
+    is "$code" 0 "so does the environment"
+    echo "insecure: true" >>"$TRADEWIND_HOME/config.yaml"
+    run catalog update
+    is "$code" 0 "and the configuration"
+done
 
 before=$(catalog_digest)
 good=$url/azure-vms.csv.gz

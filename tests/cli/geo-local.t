@@ -134,6 +134,11 @@ def test_refused(t):
     t.refused(2, "workers on other machines need a store at aws/eu-west-2",
               "sites: {aws/ap-south-1: {on: lab}}\n"
               "aggregator: {function: aws/eu-west-2, store: aws/eu-west-2}\ntopology: central\n")
+    far = "aggregator: {function: aws/eu-west-2, store: aws/eu-west-2}\ntopology: central\n"
+    t.refused(2, "the store at aws/eu-west-2: http://10.0.0.1:9000: others can read and change",
+              "sites: {aws/eu-west-2: {store: 's3://b/x', endpoint: 'http://10.0.0.1:9000'}}\n" + far)
+    t.refused(2, "the function at aws/eu-west-2: http://10.0.0.2:",
+              "sites: {aws/eu-west-2: {address: 10.0.0.2}}\n" + far)
     t.configure("jobs_per_user: 3")
     t.refused(5, "tradewind config set limits.jobs_per_user 4",
               "aggregator: {function: aws/eu-west-2, store: aws/eu-west-2}\ntopology: central\n")

@@ -152,7 +152,7 @@ class World:
             hosts = [f"{{host: {n}, cpus: 2, memory: 8, price: 0.1}}" for n in names]
             groups.append(f"  {region}: [{', '.join(hosts[:-1])}]\n  {region}-f: [{hosts[-1]}]\n")
         with open(os.path.join(home.path, "config.yaml"), "w") as f:
-            f.write(f"hosts:\n{''.join(groups)}limits: {{jobs_per_user: {N + len(REGIONS)}}}\n")
+            f.write(f"insecure: true\nhosts:\n{''.join(groups)}limits: {{jobs_per_user: {N + len(REGIONS)}}}\n")
 
     def spec(self, path, size, run, more=""):
         """Trainings of this world, with function and store in Oregon."""

@@ -85,6 +85,16 @@ check "a server that tells no etag" "$TRADEWIND" run plain.yaml --yes >/dev/null
 check "is asked again" "$TRADEWIND" run plain.yaml --yes >/dev/null 2>&1
 is "$(gets /plain.txt)" 2 "each time"
 
+# In the clear to another machine, which 0.0.0.0 stands for.
+away=0.0.0.0:${at#*:}
+pipeline away "http://$away/data.txt" 'cat "$TRADEWIND_INPUT"/sources/http/*/data.txt'
+had=$("$TRADEWIND" run ls --json | json 'len(d)')
+fails 2 "away.yaml:2: stage away: http://$away/data.txt: others can read and change on the way" \
+    run away.yaml --yes --json
+is "$("$TRADEWIND" run ls --json | json 'len(d)')" "$had" "and nothing was started"
+check "--insecure fetches it" "$TRADEWIND" run away.yaml --yes --insecure >/dev/null 2>&1
+is "$("$TRADEWIND" cat /away.away/o/copy)" two "and its stage reads it"
+
 runs=$("$TRADEWIND" run ls --json | json 'len(d)')
 pipeline gone "http://$at/gone" true
 fails 3 "stage gone: fetch http://$at/gone: the server has nothing there (404)" \
@@ -121,6 +131,9 @@ run: bash say.sh >"$TRADEWIND_OUTPUT/o/said"\n' "$scratch" >repo.yaml
     sed 's/ref: v1/ref: nowhere/' repo.yaml >lost.yaml
     fails 2 "stage repo: workdir: file://$scratch/tools.git cannot be fetched: git: " \
         run lost.yaml --yes --json
+    sed 's|file://[^"]*|http://example.org/tools.git|' repo.yaml >clear.yaml
+    fails 2 'stage repo: workdir: http://example.org/tools.git: others can read and change' \
+        run clear.yaml --yes --json
     sed 's/ref: v1/ref: --upload-pack=x/' repo.yaml >evil.yaml
     fails 2 'is not a ref of git' run evil.yaml --yes --json
 else

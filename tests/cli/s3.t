@@ -58,6 +58,13 @@ AWS_SECRET_ACCESS_KEY=wrongSecret \
 lacks "$err" wrongSecret "the secret is not shown"
 fails 2 "a bucket's name has" init --store s3://Bad_Name --endpoint "$PROXY_ENDPOINT"
 fails 2 "only host and port" init --store $store --endpoint "$PROXY_ENDPOINT/path"
+far=http://0.0.0.0:${PROXY_ENDPOINT##*:} # another machine, as far as anybody can tell
+fails 2 "$far/cli-lake" init --store $store --endpoint "$far"
+contains "$err" "others can read and change on the way what goes over http://" "and says why"
+check "nothing was written" test ! -e "$TRADEWIND_HOME/config.yaml"
+TRADEWIND_HOME=$scratch/far run init --store s3://cli-lake/far --endpoint "$far" --insecure
+is "$code" 0 "--insecure allows it $err"
+contains "$(<"$scratch/far/config.yaml")" "insecure: true" "and is remembered"
 run init --store $store --endpoint "$PROXY_ENDPOINT"
 is "$code" 0 "init makes the bucket"
 

@@ -66,6 +66,21 @@ class Safetensors(unittest.TestCase):
             safetensors.dumps({"i": numpy.array([1])})
 
 
+class Exposed(unittest.TestCase):
+    def test_exposed(self):
+        """http:// to another machine, for stores and events, only where that is allowed."""
+        for url in ("http://example.org", "http://10.0.0.1:9000", "http://127.0.0.1@example.org",
+                    "http://169.254.169.254"):
+            with self.assertRaisesRegex(ValueError, "TRADEWIND_INSECURE=1"):
+                open_store("s3://bucket/x", url)
+            with tempfile.TemporaryDirectory() as d, self.assertRaisesRegex(ValueError, "http://"):
+                Worker("dir:" + d, 0, 1, event_url=url)
+            with mock.patch.dict(os.environ, {"TRADEWIND_INSECURE": "1"}):
+                open_store("s3://bucket/x", url)
+        for url in ("https://example.org", "http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"):
+            open_store("s3://bucket/x", url)
+
+
 class Packing(unittest.TestCase):
     def body(self, data):
         (n,) = struct.unpack("<Q", data[:8])

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import hmac
 import http.client
+import ipaddress
 import json
 import os
 import pathlib
@@ -28,6 +29,20 @@ class StoreError(Exception):
 
 class Passing(Exception):
     """An error that may pass."""
+
+
+def check_exposed(url):
+    """ValueError for http:// to another machine, where others can read and change what is sent."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme != "http" or os.environ.get("TRADEWIND_INSECURE") == "1":
+        return
+    try:
+        if parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback:
+            return
+    except ValueError:
+        pass
+    raise ValueError(f"http://{parts.hostname}: others can read and change on the way what goes over http://: "
+                     "write https://, or allow it with TRADEWIND_INSECURE=1")
 
 
 def open_store(url, endpoint=None, region=None):
@@ -187,6 +202,7 @@ class S3(_Store):
             parts = urllib.parse.urlsplit(endpoint)
             if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
                 raise ValueError(f"endpoint {endpoint!r}: write https://HOST or http://HOST:PORT")
+            check_exposed(endpoint)
             self.secure, self.host, self.path = parts.scheme == "https", parts.netloc, "/" + self.bucket
         else:
             self.secure, self.host, self.path = True, f"s3.{self.region}.amazonaws.com", ""

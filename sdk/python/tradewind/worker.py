@@ -8,7 +8,7 @@ import time
 import urllib.parse
 
 from . import packing, safetensors
-from .store import Passing, StoreError, open_store, retry
+from .store import Passing, StoreError, check_exposed, open_store, retry
 
 _EVENT_TIMEOUT_S = 60
 # Events that no aggregator took, of rounds that are over; more than aggregators can have died of at once.
@@ -75,6 +75,8 @@ class Worker:
         if not 0 <= self.worker < self.workers <= 10000:
             raise ValueError(f"worker {self.worker} of {self.workers}: they count from 0")
         self.event_url = event_url or env("TRADEWIND_EVENT_URL")
+        if self.event_url:
+            check_exposed(self.event_url)
         self.event_token = event_token or env("TRADEWIND_EVENT_TOKEN")
         self.poll_s = _number(poll_s, "TRADEWIND_POLL_S", 0.1, float)
         self.patience_s = _number(patience_s, "TRADEWIND_PATIENCE_S", 60.0, float)

@@ -315,6 +315,8 @@ static int download_all(struct update *u, struct err *e)
 
     if (!http)
         return -1;
+    if (app_is_insecure(u->app))
+        http_allow_exposed(http);
     for (size_t i = 0; i < u->config->n_catalog_urls; i++) {
         u->url = u->config->catalog_urls[i];
         u->files[i] = (struct catalog_import_path){local_path(u, i, e), u->url};
@@ -325,13 +327,23 @@ static int download_all(struct update *u, struct err *e)
     return 0;
 }
 
+struct update_request {
+    bool insecure;
+};
+
+static const struct field update_fields[] = {
+    {"insecure", FIELD(BOOL, struct update_request, insecure), .help = APP_INSECURE_HELP},
+};
+
 static int run_update(struct app *app, const void *request, struct answer *out, struct err *e)
 {
+    const struct update_request *q = request;
     const struct config *config = app_config(app, e);
 
-    (void)request;
     if (!config)
         return -1;
+    if (q->insecure)
+        app_allow_insecure(app);
     size_t n = config->n_catalog_urls;
     if (!n)
         return err_set(e, ERR_USAGE, "%s has no URLs under catalog.update", config->file);
@@ -353,7 +365,7 @@ const struct operation catalog_update_operation = {
     .summary = "Download and import the price lists that the configuration names.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
-    .request = &record_none,
+    REQUEST(struct update_request, update_fields),
     .answer = &imported_record,
     .run = run_update,
 };

@@ -20,6 +20,7 @@
 struct app {
     char *asked_home, *project, *user, *program; /* NULL = not said */
     enum app_role role;
+    bool is_insecure; /* by the request */
     const char *(*variable)(const char *name);
     struct app_listener listener;
     struct config *config;
@@ -154,6 +155,19 @@ const char *app_user(const struct app *app)
 const char *app_variable(const struct app *app, const char *name)
 {
     return app->variable ? app->variable(name) : NULL;
+}
+
+void app_allow_insecure(struct app *app)
+{
+    app->is_insecure = true;
+}
+
+bool app_is_insecure(struct app *app)
+{
+    const struct config *c = app_config(app, NULL);
+    const char *said = app_variable(app, "TRADEWIND_INSECURE");
+
+    return app->is_insecure || (c && c->insecure) || (said && !strcmp(said, "1"));
 }
 
 int app_today(const struct app *app, char out[static 32], struct err *e)

@@ -71,6 +71,11 @@ const char *app_home(struct app *app, struct err *e); /* absolute */
 struct lake *app_lake(struct app *app, struct err *e);
 struct runs *app_runs(struct app *app, struct err *e);
 struct machines *app_machines(struct app *app, struct err *e);
+/* Whether http:// may lead to other machines: by the request, or by the configuration. */
+#define APP_INSECURE_HELP                                                                          \
+    "Also use http:// to other machines, where others can read and change what is sent."
+void app_allow_insecure(struct app *app);
+bool app_is_insecure(struct app *app);
 /* The background broker of the home, started when there is none. */
 struct broker_client *app_broker(struct app *app, struct err *e);
 /* For answer_leave and answer_take: at most one thing, which `release` frees unless it is taken. */

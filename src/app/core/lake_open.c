@@ -81,6 +81,7 @@ int app_store_settings(const struct config *c,
         .endpoint = c->endpoint,
         .region = c->region,
         .path_style = c->path_style,
+        .may_be_exposed = c->insecure,
         .seed = (uint64_t)time_epoch_ms() * 1000003U + (uint64_t)getpid(),
     };
     return 0;

@@ -13,7 +13,7 @@
 
 struct init_request {
     const char *store, *endpoint, *region;
-    bool path_style, is_new;
+    bool path_style, insecure, is_new;
 };
 
 /* clang-format off */
@@ -25,6 +25,8 @@ static const struct field request_fields[] = {
     {"region", FIELD(TEXT, struct init_request, region), .value = "NAME", .help = "S3: the region."},
     {"path_style", FIELD(BOOL, struct init_request, path_style),
      .help = "S3: put the bucket into the path of requests (default with --endpoint)."},
+    {"insecure", FIELD(BOOL, struct init_request, insecure),
+     .help = "S3: the server may be reached over http://, on a network where nobody else listens."},
     {"new", FIELD(BOOL, struct init_request, is_new),
      .help = "Begin a new lake although the store has content of another one."},
 };
@@ -65,6 +67,7 @@ static int check_request(const struct init_request *q, const struct answer *out,
     const char *only_s3 = q->endpoint     ? "endpoint"
                           : q->region     ? "region"
                           : q->path_style ? "path_style"
+                          : q->insecure   ? "insecure"
                                           : NULL;
     char name[64], store[64];
 
@@ -95,6 +98,7 @@ static int write_choice(const struct config *c,
         {"endpoint", q->endpoint},
         {"region", q->region},
         {"path_style", q->path_style ? "true" : NULL},
+        {"insecure", q->insecure ? "true" : NULL},
         /* Last: until it is there the lake is as it was. */
         {"store", store},
     };
@@ -123,6 +127,7 @@ static int choose(struct config *c,
     c->endpoint = q->endpoint ? q->endpoint : c->endpoint;
     c->region = q->region ? q->region : c->region;
     c->path_style = q->path_style ? 1 : c->path_style;
+    c->insecure = q->insecure || c->insecure;
     return 0;
 }
 

@@ -199,6 +199,7 @@ static void put_aggregator(struct words *w, size_t i, bool is_local)
     put_fanout(w, a);
     put_number(w, "PORT", a->port);
     put_pair(w, "TRADEWIND_LISTEN", is_local ? "127.0.0.1" : "0.0.0.0");
+    put_pair(w, "TRADEWIND_INSECURE", g->is_insecure ? "1" : "");
     put_pair(w, "TRADEWIND_EVENT_LOG", "/dev/stdout");
     put_word(w, "--");
 }
@@ -305,6 +306,7 @@ static void compose_envs(struct app_geo_run *g, size_t worker, struct run_stage_
         add_env(&l, "TRADEWIND_MEAN_REGION", last->in.region);
     }
     add_env(&l, "TRADEWIND_EVENT_URL", a->event_url);
+    add_env(&l, "TRADEWIND_INSECURE", g->is_insecure ? "1" : "");
     add_env_number(&l, "TRADEWIND_WORKER", g->index_of[worker]);
     add_env_number(&l, "TRADEWIND_WORKERS", a->workers);
     add_env_number(&l, "TRADEWIND_RANK", (double)worker);

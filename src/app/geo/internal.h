@@ -43,6 +43,7 @@ struct app_geo_run {
     struct geo_placement at;
     struct geo_total total; /* as planned */
     const char *on;         /* "local" unless the request names hosts */
+    bool is_insecure;       /* http:// may lead to other machines */
     struct arena *arena;
     char token[32];                         /* part of its prefixes, which no two trainings share */
     struct app_geo_aggregator *aggregators; /* the last one is the global one */

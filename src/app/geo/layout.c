@@ -2,6 +2,7 @@
 #include "app/geo/internal.h"
 #include "app/run/location.h"
 #include "base/mem.h"
+#include "net/http.h"
 #include "spec/config.h"
 
 #include <arpa/inet.h>
@@ -45,7 +46,9 @@ static int place_prefix(
                                 n && said->store[n - 1] == '/' ? "" : "/", g->token, name);
         out->endpoint = said->endpoint ? said->endpoint : "";
         out->region = said->region ? said->region : "";
-        return 0;
+        return http_check_exposed(out->endpoint, g->is_insecure, e) < 0
+                   ? err_wrap(e, "%s: the store at %s/%s", g->geo.spec->file, at->cloud, at->region)
+                   : 0;
     }
     for (size_t i = 0; i < g->geo.problem->n_workers; i++)
         if (strcmp(app_geo_run_on(g, g->geo.problem->workers[i].site, false), "local") != 0)
@@ -109,6 +112,9 @@ static int place_address(struct app_geo_run *g,
         address = location.n_hosts ? host_address(location.hosts[0]->host) : "127.0.0.1";
     a->address = address;
     a->event_url = arena_printf(g->arena, "http://%s:%u/", address, a->port);
+    if (a->event_url && http_check_exposed(a->event_url, g->is_insecure, e) < 0)
+        return err_wrap(e, "%s: the function at %s/%s", g->geo.spec->file, site->cloud,
+                        site->region);
     return 0;
 }
 

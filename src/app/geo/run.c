@@ -34,7 +34,7 @@ static void release_run(void *g)
 struct run_request {
     struct app_geo_request training; /* its workers, size, times and quorum do not count */
     const char *on;                  /* NULL = local */
-    bool events, dry_run;
+    bool events, insecure, dry_run;
 };
 
 /* clang-format off */
@@ -46,6 +46,7 @@ static const struct field request_fields[] = {
     GEO_PLACEMENT_FIELDS(struct run_request, training.),
     {"log", FIELD(BOOL, struct run_request, events), .is_remote_only = true,
      .help = "Answer with the lines of the event log at the end."},
+    {"insecure", FIELD(BOOL, struct run_request, insecure), .help = APP_INSECURE_HELP},
     APP_DRY_RUN_FIELD(struct run_request, dry_run),
 };
 
@@ -87,6 +88,9 @@ static int prepare(struct app *app,
     /* Of the file alone. */
     training.connections = FIELD_NONE;
     training.train_s = training.quorum = (double)NAN;
+    if (q->insecure)
+        app_allow_insecure(app);
+    g->is_insecure = app_is_insecure(app);
     g->on = arena_dup(g->arena, q->on ? q->on : "local");
     snprintf(g->token, sizeof g->token, "%" PRIx64 "-%x", (uint64_t)time_epoch_ms(),
              (unsigned)getpid());

@@ -7,6 +7,7 @@
 #include "broker/core/program.h"
 #include "broker/core/staging.h"
 #include "broker/pipeline/codefiles.h"
+#include "net/http.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@ static int check_repository(const struct app_run_draft *c,
     if (stage->workdir_ref && stage->workdir_ref[0] == '-')
         return err_set(e, ERR_USAGE, "%s:%zu: stage %s: workdir: \"%.60s\" is not a ref of git",
                        c->plan->spec->file, stage->line, stage->name, stage->workdir_ref);
+    if (http_check_exposed(stage->workdir, app_is_insecure(c->app), e) < 0)
+        return err_wrap(e, "%s:%zu: stage %s: workdir", c->plan->spec->file, stage->line,
+                        stage->name);
     int ran = program_run(&run, e);
     if (ran != 0)
         return ran < 0 ? -1 : 0;

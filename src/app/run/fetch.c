@@ -135,10 +135,12 @@ static int look_at_bucket(struct fetch *f, struct err *e)
     for (size_t len = strlen(wanted); len && wanted[len - 1] == '/'; len--)
         wanted[len - 1] = '\0';
     struct store_keyed_list all = {.prefix = wanted, .visit = note_object, .context = &list};
-    f->bucket = store_open(
-        &(struct store_settings){
-            .url = url, .endpoint = endpoint(f->app), .path_style = -1, .seed = 1},
-        e);
+    f->bucket = store_open(&(struct store_settings){.url = url,
+                                                    .endpoint = endpoint(f->app),
+                                                    .path_style = -1,
+                                                    .may_be_exposed = app_is_insecure(f->app),
+                                                    .seed = 1},
+                           e);
     if (!f->bucket || store_foreign_list(f->bucket, &all, e) < 0)
         return -1;
     return f->n ? 0 : err_set(e, ERR_NOTFOUND, "nothing is there");
@@ -228,6 +230,8 @@ static int look_at_web(struct fetch *f, struct err *e)
     f->http = http_new((uint64_t)time_epoch_ms(), e);
     if (!f->http)
         return -1;
+    if (app_is_insecure(f->app))
+        http_allow_exposed(f->http);
     struct item *item = add_item(f);
     item->source = plain_address(f->uri);
     item->path = lake_path(f->uri, item->source);

@@ -7,6 +7,7 @@
 #include "broker/pipeline/advance.h"
 #include "lake/core/path.h"
 #include "lake/put/put.h"
+#include "net/http.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,9 @@ int app_run_draft_check_inputs(const struct app_run_draft *c,
                            "%s:%zu: stage %s: %s cannot be fetched, only s3://, https:// and "
                            "http:// can: put a copy into the lake and name it as lake:/path",
                            c->plan->spec->file, in->line, stage->name, in->from);
+        if (in->source == SPEC_FROM_URI &&
+            http_check_exposed(in->from, app_is_insecure(c->app), e) < 0)
+            return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, in->line, stage->name);
     }
     return 0;
 }

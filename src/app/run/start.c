@@ -67,7 +67,7 @@ struct start_request {
     int64_t max_microusd; /* FIELD_NONE = no spending cap */
     struct field_list secrets;
     const char *why; /* NULL = start it */
-    bool resume, no_cache, dry_run;
+    bool resume, no_cache, insecure, dry_run;
 };
 
 /* clang-format off */
@@ -91,6 +91,7 @@ static const struct field request_fields[] = {
      .help = "Continue the last run of this pipeline that did not finish."},
     {"no_cache", FIELD(BOOL, struct start_request, no_cache),
      .help = "Run every stage, even those that have not changed since an earlier run."},
+    {"insecure", FIELD(BOOL, struct start_request, insecure), .help = APP_INSECURE_HELP},
     {"why", FIELD(TEXT, struct start_request, why), .value = "STAGE",
      .help = "Say whether this stage would be run again, and what changed since it last finished; "
              "run nothing."},
@@ -224,6 +225,8 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
     struct app_run_location location;
     char option[64];
 
+    if (q->insecure)
+        app_allow_insecure(app);
     if (!c || check_request(q, out, e) < 0 ||
         app_run_location_find(c, q->on, answer_spell(out, "on", option), &location, e) < 0)
         return -1;

@@ -46,6 +46,7 @@ const struct help_entry help_environment[] = {
     {"TRADEWIND_LOG", "log level on stderr: error, warn (default), info or debug"},
     {"NO_COLOR", "turns colours off"},
     {"COLUMNS", "width of tables; default: the terminal's, or 100 where there is none"},
+    {"TRADEWIND_INSECURE", "1 allows http:// to other machines, where others can read it"},
     {"TRADEWIND_TODAY",
      "date from which the age of prices counts, as in 2026-11-18; default today"},
     {"AWS_*",

@@ -30,6 +30,7 @@ static int post(struct http *h,
     struct http_request request = {
         .method = "POST",
         .url = url,
+        .is_link_local = true,
         .headers = headers,
         .body = text,
         .body_bytes = strlen(text),
@@ -93,6 +94,7 @@ static int serve_one(struct function *f, struct http *h, const char *api, struct
     struct http_request request = {
         .method = "GET",
         .url = url,
+        .is_link_local = true,
         .max_answer_bytes = FED_EVENT_BODY_MAX + 1,
         .timeout_s = WAIT_S,
         .stall_s = WAIT_S,

@@ -29,6 +29,7 @@ static const char usage[] =
     "  TRADEWIND_FANOUT           write the mean to these stores: URL[|ENDPOINT[|REGION]],...\n"
     "  TRADEWIND_EVENT_TOKEN      the token that events over HTTP must carry\n"
     "  TRADEWIND_EVENT_LOG        a file for a line of JSON about each invocation\n"
+    "  TRADEWIND_INSECURE=1       http:// may lead to other machines\n"
     "  TRADEWIND_LOG              info or debug: says more on standard error\n"
     "\n"
     "AWS_LAMBDA_RUNTIME_API makes it a Lambda function, FUNCTIONS_CUSTOMHANDLER_PORT a custom "

@@ -407,6 +407,62 @@ static void check_wait(void)
     }
 }
 
+/* Nothing goes to another machine in the clear, unless that is allowed. */
+static void check_exposed(void)
+{
+    static const struct {
+        const char *url;
+        bool is_exposed;
+    } urls[] = {
+        {"https://example.org/", false},
+        {"file:///etc/hosts", false},
+        {"http://127.0.0.1:80/x", false},
+        {"HTTP://LOCALHOST/", false},
+        {"http://u:p@[::1]:9000/", false},
+        {"http://example.org/", true},
+        {"HTTP://example.org/", true},
+        {"http://127.0.0.1@example.org/", true},
+        {"http://127.0.0.1.example.org/", true},
+        {"http://localhost.example.org/", true},
+        {"http://example.org#@127.0.0.1/", true},
+        {"http:///127.0.0.1/", true},
+        {"http://10.0.0.1/", true},
+        {"http://0.0.0.0/", true},
+        {"http://169.254.169.254/latest/meta-data/", true},
+        {"http://[fd00:ec2::254]/", true},
+    };
+
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        CHECK(http_is_exposed(urls[i].url) == urls[i].is_exposed, "%s: %s", urls[i].url,
+              urls[i].is_exposed ? "exposed" : "not exposed");
+    struct http_request r = {
+        .method = "GET", .url = "http://u:secret@0.0.0.0:1/x?key=secret", .timeout_s = 5};
+    struct http_answer a;
+    struct err e = {0};
+    CHECK(http_send(client, &r, &a, &e) < 0 && e.kind == ERR_USAGE && !strstr(e.text, "secret") &&
+              strstr(e.text, "http://0.0.0.0:1/x") && strstr(e.text, "--insecure"),
+          "a request in the clear is refused: %s", e.text);
+    setenv("TRADEWIND_INSECURE", "1", 1);
+    CHECK(http_send(client, &r, &a, &e) < 0 && e.kind == ERR_RETRY, "the environment allows it: %s",
+          e.text);
+    unsetenv("TRADEWIND_INSECURE");
+    r.url = "http://169.254.255.254:1/";
+    r.timeout_s = 0.1;
+    CHECK(http_send(client, &r, &a, &e) < 0 && e.kind == ERR_USAGE,
+          "an address of the link is another machine: %s", e.text);
+    r.is_link_local = true;
+    r.max_answer_bytes = 1 << 20;
+    e = (struct err){0};
+    if (http_send(client, &r, &a, &e) == 0)
+        http_answer_clear(&a);
+    CHECK(e.kind != ERR_USAGE, "unless a service of the cloud is asked there: %s", e.text);
+    r.url = "http://0.0.0.0:1/";
+    CHECK(http_send(client, &r, &a, &e) < 0 && e.kind == ERR_USAGE, "and nowhere else: %s", e.text);
+    http_allow_exposed(client);
+    CHECK(http_send(client, &r, &a, &e) < 0 && e.kind == ERR_RETRY, "or the client may: %s",
+          e.text);
+}
+
 int main(void)
 {
     struct err e = {0};
@@ -428,6 +484,7 @@ int main(void)
     check_reuse();
     check_threads();
     check_wait();
+    check_exposed();
     http_free(client);
     server_stop(server);
     free(large);
