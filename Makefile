@@ -187,6 +187,7 @@ $(OUT)/tests/unit/%.o: CPPFLAGS_ALL += -Itests/unit
 .SECONDEXPANSION:
 # Headers, which older lists of what depends on what name here, are none of the linker's business.
 $(OUT)/tests/unit/sdk/%.o: CPPFLAGS_ALL += -Isdk/c
+$(OUT)/tests/unit/exec/test_mask: $(OUT)/src/exec/agent/mask.o
 $(OUT)/tests/unit/sdk/test_worker: $(OUT)/sdk/c/tradewind_worker.o
 $(UNIT): $(OUT)/%: $(OUT)/%.o $$(call unit_shared,$$*) $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)

@@ -1,6 +1,8 @@
 /* Takes the values of secrets out of what a job prints, before it is written anywhere: three
- * stars stand for a value, and for each line of one that has several, however long they are. Values
- * and lines of fewer than MASK_LEAST bytes stay: they are everywhere. */
+ * stars stand for a value, and for each line of one that has several, however long they are; also
+ * for values that overlap or follow each other without a gap. Values and lines of fewer than
+ * MASK_LEAST bytes stay: they are everywhere. In which pieces the text comes makes no difference.
+ */
 #include "base/mem.h"
 #include "exec/agent/supervise.h"
 
@@ -78,6 +80,7 @@ void mask_clear(struct mask *m)
 static void mark(struct mask *m, size_t n)
 {
     memset(m->out, 0, n);
+    memset(m->out, 1, m->n_marked);
     for (size_t i = 0; i < m->n; i++) {
         const struct mask_value *v = &m->values[i];
         for (const char *at = m->seen;
@@ -86,23 +89,39 @@ static void mark(struct mask *m, size_t n)
     }
 }
 
-/* Puts what is seen, and the cover for what is marked, where the marks were: MASK_LEAST marks or
- * more make room for it. */
+/* Puts what is seen, and the cover for what is marked, where the marks were. Marks that continue
+ * those of before have their cover already; others are of a whole value, of which at least
+ * MASK_LEAST bytes are in seen, and make room for it. */
 static size_t cover(struct mask *m, size_t n)
 {
     size_t to = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (!m->out[i]) {
+        bool has_cover = m->covered;
+        m->covered = m->out[i];
+        if (!m->covered) {
             m->out[to++] = m->seen[i];
             continue;
         }
         while (i + 1 < n && m->out[i + 1])
             i++;
+        if (has_cover)
+            continue;
         memcpy(m->out + to, COVER, sizeof COVER - 1);
         to += sizeof COVER - 1;
     }
     return to;
+}
+
+/* Number of marked bytes from this one on that belong to a value which began before it. */
+static size_t count_marked(const struct mask *m, size_t from, size_t n)
+{
+    size_t at = from;
+
+    if (from ? m->out[from - 1] : m->covered)
+        while (at < n && m->out[at])
+            at++;
+    return at - from;
 }
 
 /* How many bytes at the end begin a value that has not come whole yet. */
@@ -137,10 +156,7 @@ size_t mask_take(struct mask *m, const char *bytes, size_t n, const char **out_o
     memcpy(m->seen + m->held, bytes, n);
     mark(m, total);
     size_t done = total - unfinished(m, total);
-    /* What began before is covered whole. */
-    if (done > 0 && m->out[done - 1])
-        while (done < total && m->out[done])
-            done++;
+    m->n_marked = count_marked(m, done, total);
     size_t written = cover(m, done);
     m->held = total - done;
     memmove(m->seen, m->seen + done, m->held);
@@ -158,5 +174,6 @@ size_t mask_rest(struct mask *m, const char **out_out)
     if (!n)
         return 0;
     mark(m, n);
+    m->n_marked = 0;
     return cover(m, n);
 }

@@ -30,8 +30,6 @@
 /* Samples become rarer, so that a job of a month has fewer than ten thousand of them: after as many
  * as this, each time longer. */
 #define SAMPLES_DENSE 1000
-/* A secret that is printed in pieces further apart than this is not recognised. */
-#define HELD_S 1.0
 /* What a kill may take; a process that hangs in the kernel is not waited for longer. */
 #define KILL_WAIT_S 10.0
 #define KILL_POLL_US 1000
@@ -161,7 +159,6 @@ struct supervisor {
     int child_status;
     bool stopping; /* SIGTERM was sent */
     double kill_at_s;
-    double held_until_s;    /* what may begin a secret */
     enum state_cause cause; /* meaningful when stopping, or when killed */
     bool caused;
     char text[1024];
@@ -286,11 +283,10 @@ static void keep_masked(struct supervisor *s, size_t n)
     const char *bytes;
     size_t some = mask_take(&s->mask, s->bytes, n, &bytes);
 
-    s->held_until_s = time_monotonic_s() + HELD_S;
     keep(s, bytes, some);
 }
 
-/* What looks like the beginning of a secret is held until more comes, but not for long. */
+/* What looks like the beginning of a secret, when nothing more comes. */
 static void keep_held(struct supervisor *s)
 {
     const char *bytes;
@@ -418,8 +414,6 @@ static int time_left_ms(const struct supervisor *s)
     at_s = fmin(at_s, s->kill_at_s);
     if (s->job->time_limit_s > 0 && !s->stopping)
         at_s = fmin(at_s, s->began_s + s->job->time_limit_s);
-    if (s->mask.held)
-        at_s = fmin(at_s, s->held_until_s);
     double left_ms = ceil((at_s - time_monotonic_s()) * 1000);
     return left_ms < 0 ? 0 : (int)left_ms;
 }
@@ -448,8 +442,6 @@ static void watch(struct supervisor *s)
             read_notices(s);
         if (fds[2].revents)
             read_output(s);
-        else if (s->mask.held && time_monotonic_s() >= s->held_until_s)
-            keep_held(s);
         on_time(s);
     }
 }

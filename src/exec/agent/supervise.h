@@ -56,14 +56,16 @@ struct mask {
     size_t n, cap_values;
     char *seen, *out; /* as they came, and with stars */
     size_t cap;
-    size_t held; /* bytes at the beginning of seen that may begin a secret */
+    size_t held;     /* bytes at the beginning of seen that may begin a secret */
+    size_t n_marked; /* so many of them end one that began before */
+    bool covered;    /* stars stand for the byte before seen */
 };
 
 /* job stays until mask_clear. */
 void mask_init(struct mask *m, const struct jobfile *job);
 void mask_clear(struct mask *m);
 /* What can be written of what was held and these bytes: *out_out, borrowed until the next call. The
- * end is held when it may begin a secret. */
+ * end is held when it may begin a secret, however long nothing more comes. */
 size_t mask_take(struct mask *m, const char *bytes, size_t n, const char **out_out);
 /* What was held, when nothing more comes. */
 size_t mask_rest(struct mask *m, const char **out_out);
