@@ -153,8 +153,8 @@ static int node_room(const struct app_cluster_prepared *p, struct app_run_room *
     struct app_run_room server = {0};
     bool is_apart = p->server_location.on;
 
-    if (app_run_location_room(&p->location, p->workers + (is_apart ? 0 : 1), out, e) < 0 ||
-        (is_apart && app_run_location_room(&p->server_location, 1, &server, e) < 0))
+    if (app_run_location_room(&p->location, p->workers + (is_apart ? 0 : 1), NULL, out, e) < 0 ||
+        (is_apart && app_run_location_room(&p->server_location, 1, NULL, &server, e) < 0))
         return -1;
     if (is_apart) {
         out->cpus = server.cpus > 0 && server.cpus < out->cpus ? server.cpus : out->cpus;
@@ -229,9 +229,10 @@ static void compose_price(const struct app_cluster_prepared *p, struct run_stage
     struct app_run_room room;
 
     /* The broker prices hosts when jobs have them; this is the most they may cost. */
-    if (p->location.n_hosts && app_run_location_room(&p->location, 1, &room, NULL) == 0)
+    if (p->location.n_hosts && app_run_location_room(&p->location, 1, NULL, &room, NULL) == 0)
         server = worker = room.price_usd_per_hour;
-    if (p->server_location.on && app_run_location_room(&p->server_location, 1, &room, NULL) == 0)
+    if (p->server_location.on &&
+        app_run_location_room(&p->server_location, 1, NULL, &room, NULL) == 0)
         server = room.price_usd_per_hour;
     out->server_usd_per_hour = server;
     out->price_usd_per_hour = server + worker * p->workers;

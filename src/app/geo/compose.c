@@ -391,7 +391,7 @@ static int compose_size(struct app_geo_run *g,
     if (sharers > location.n_hosts)
         return err_set(e, ERR_NOFIT, "%s: group %s has %zu hosts, and %zu are needed at once",
                        g->geo.spec->file, p->on, location.n_hosts, sharers);
-    if (app_run_location_room(&location, (unsigned)sharers, &room, e) < 0)
+    if (app_run_location_room(&location, (unsigned)sharers, NULL, &room, e) < 0)
         return -1;
     p->cpus = room.cpus > 0 ? room.cpus : CPUS;
     p->memory_mb = room.memory_mb > 0 ? room.memory_mb : MEMORY_MB;

@@ -199,16 +199,20 @@ size_t app_job_batch_finished(const struct app_job_batch *b)
 
 /* ---- submitting ---- */
 
-static char *details_of(const struct app *app, const struct app_job_source *source, struct err *e)
+static char *details_of(const struct app *app,
+                        const struct app_job_batch *b,
+                        const struct app_job_source *source,
+                        struct err *e)
 {
     struct app_job_submitter submitter;
 
     app_job_submitter_read(app, &submitter);
-    const struct job_details details = {.git_commit = source->commit,
-                                        .git_dirty = source->dirty,
-                                        .submitter = submitter.pairs,
-                                        .n_submitter = submitter.n};
+    struct job_details details = {.git_commit = source->commit,
+                                  .git_dirty = source->dirty,
+                                  .submitter = submitter.pairs,
+                                  .n_submitter = submitter.n};
 
+    app_job_gpus_set(&b->gpus, &details);
     return job_details_text(&details, e);
 }
 
@@ -239,7 +243,7 @@ static int submit_missing(struct app_job_batch *b,
                                                 .code = source->code,
                                                 .cpus = item->cpus,
                                                 .memory_mb = item->memory_mb,
-                                                .details = details_of(app, source, e),
+                                                .details = details_of(app, b, source, e),
                                                 .tags = tags,
                                                 .n_tags = 1};
         if (!requests[n++].details)

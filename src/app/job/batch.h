@@ -3,6 +3,7 @@
 #ifndef APP_JOB_BATCH_H
 #define APP_JOB_BATCH_H
 
+#include "app/job/gpus.h"
 #include "app/job/job.h"
 #include "broker/learn/profile.h"
 
@@ -22,7 +23,8 @@ struct app_job_batch {
     char *tag;  /* of its jobs: "profile=mnist" */
     struct app_job_item *items;
     size_t n;
-    size_t *order; /* of items by content, to find one */
+    size_t *order;            /* of items by content, to find one */
+    struct app_job_gpus gpus; /* of each job */
 };
 
 /* ERR_USAGE when there are more than TEMPLATE_COMBINATIONS_MAX, or they are too long together. */

@@ -70,6 +70,30 @@ int app_job_gpus_here(const struct gpus *here,
     return devices && devices[fitting.n - 1] ? 0 : err_set(e, ERR_NOFIT, "too many GPUs");
 }
 
+int app_job_gpus_read(const struct app *app,
+                      const char *text,
+                      unsigned nodes,
+                      const struct answer *answer,
+                      struct app_job_gpus *out,
+                      struct err *e)
+{
+    struct gpus here = {.n = 0};
+    struct gpus_wish wish;
+    char option[64];
+
+    *out = (struct app_job_gpus){0};
+    if (!text)
+        return 0;
+    const char *spelled = answer_spell(answer, "gpus", option);
+    if (gpus_wish_read(text, &wish, e) < 0)
+        return err_wrap(e, "%s", spelled);
+    if (wish.n)
+        app_job_gpus_find(app, &here);
+    return app_job_gpus_here(&here, &wish, nodes, answer->arena, out, e) < 0
+               ? err_wrap(e, "%s", spelled)
+               : 0;
+}
+
 int app_job_gpus_again(const struct app *app,
                        const struct job_details *d,
                        struct arena *arena,

@@ -3,7 +3,7 @@
 #ifndef APP_JOB_GPUS_H
 #define APP_JOB_GPUS_H
 
-#include "app/core/app.h"
+#include "app/core/operation.h"
 #include "base/arena.h"
 #include "broker/core/details.h"
 #include "broker/core/gpus.h"
@@ -40,6 +40,14 @@ int app_job_gpus_hosts(const struct config *c,
                        struct arena *arena,
                        struct app_job_gpus *out,
                        struct err *e);
+/* The field `gpus` of a request, for jobs on this machine; NULL = none. Texts are in the arena of
+ * the answer, which spells the field. */
+int app_job_gpus_read(const struct app *app,
+                      const char *text,
+                      unsigned nodes,
+                      const struct answer *answer,
+                      struct app_job_gpus *out,
+                      struct err *e);
 /* Anew for a recorded job that runs again on this machine. */
 int app_job_gpus_again(const struct app *app,
                        const struct job_details *d,

@@ -14,7 +14,7 @@ static const double default_cpus[] = {0.5, 1, 2}, default_mems_mb[] = {512, 1024
 struct run_request {
     const char *name;
     struct field_list command;
-    const char *cpus, *mems, *input, *code;
+    const char *cpus, *mems, *gpus, *input, *code;
     double wait_for;
     bool kill_stragglers, wait;
 };
@@ -29,6 +29,8 @@ static const struct field run_fields[] = {
      .help = "CPUs to try, in halves, with commas between them (default 0.5,1,2)."},
     {"mems", RUN(TEXT, mems), .value = "LIST",
      .help = "Memory to try, in steps of 256 MB (default 512,1024,2048)."},
+    {"gpus", RUN(TEXT, gpus), .value = "N|TYPE:N",
+     .help = "GPUs for each job alone, as in 1 or A100:2 (default: none)."},
     {"input", RUN(TEXT, input), .value = "REF",
      .help = "Set, or file or directory of the lake: its files are in $TRADEWIND_INPUT."},
     {"code", RUN(TEXT, code), .value = "DIR", .is_local = true,
@@ -233,6 +235,7 @@ static int run_profile(struct app *app, const void *request, struct answer *out,
 
     if (!app_home(app, e) || !app_lake(app, e) || read_grid(&g, app, q, out, e) < 0 ||
         app_job_batch_init(&batch, "profile", q->name, g.template, &g.cpus, &g.mems_mb, e) < 0 ||
+        app_job_gpus_read(app, q->gpus, 1, out, &batch.gpus, e) < 0 ||
         app_job_source_read(app, q->input, q->code, out, &source, e) < 0 ||
         extend(app, q->name, &g, e) < 0 || app_job_batch_submit(&batch, app, &source, e) < 0 ||
         (q->wait ? wait_and_learn(app, q, &batch, e) : app_wake_broker(app, e)) < 0)

@@ -380,28 +380,21 @@ static int read_gpus(struct app *app,
                      struct job_details *d,
                      struct err *e)
 {
+    bool is_local = strcmp(d->on, "local") == 0;
     struct app_job_gpus found = {0};
     struct gpus_wish wish;
     char option[64];
 
     d->nodes = (unsigned)q->nodes;
-    if (!q->gpus)
-        return 0;
-    const char *spelled = answer_spell(out, "gpus", option);
-    if (gpus_wish_read(q->gpus, &wish, e) < 0)
-        return err_wrap(e, "%s", spelled);
-    int result;
-    if (strcmp(d->on, "local") == 0) {
-        struct gpus here = {.n = 0};
-        if (wish.n)
-            app_job_gpus_find(app, &here);
-        result = app_job_gpus_here(&here, &wish, d->nodes, out->arena, &found, e);
-    } else {
-        result = app_job_gpus_hosts(app_config(app, e), d->on, r, &wish, d->nodes, out->arena,
-                                    &found, e);
-    }
+    if (is_local && app_job_gpus_read(app, q->gpus, d->nodes, out, &found, e) < 0)
+        return -1;
+    if (!is_local && q->gpus &&
+        (gpus_wish_read(q->gpus, &wish, e) < 0 ||
+         app_job_gpus_hosts(app_config(app, e), d->on, r, &wish, d->nodes, out->arena, &found, e) <
+             0))
+        return err_wrap(e, "%s", answer_spell(out, "gpus", option));
     app_job_gpus_set(&found, d);
-    return result < 0 ? err_wrap(e, "%s", spelled) : 0;
+    return 0;
 }
 
 static int run_submit(struct app *app, const void *request, struct answer *out, struct err *e)

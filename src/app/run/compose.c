@@ -69,6 +69,20 @@ static double least(double planned, double there)
     return !is_planned ? there : there > 0 && there < planned ? there : planned;
 }
 
+static void compose_gpus(struct app_run_draft *c,
+                         const struct app_job_gpus *gpus,
+                         struct run_stage_plan *out)
+{
+    const char **devices = app_run_draft_alloc(c, gpus->n_devices, sizeof *devices);
+
+    out->gpus = gpus->gpus;
+    out->gpu_type = app_run_draft_keep(c, gpus->gpu_type);
+    for (size_t i = 0; devices && i < gpus->n_devices; i++)
+        devices[i] = app_run_draft_keep(c, gpus->devices[i]);
+    out->devices = devices;
+    out->n_devices = devices ? gpus->n_devices : 0;
+}
+
 static int compose_size(struct app_run_draft *c,
                         const struct spec_stage *stage,
                         const struct plan_stage *s,
@@ -76,22 +90,25 @@ static int compose_size(struct app_run_draft *c,
                         struct err *e)
 {
     double cpus = s->kind->vcpus, memory_mb = floor(s->kind->memory_gib * 1024);
+    const struct app_job_gpus *gpus = &c->gpus->stages[stage - c->plan->spec->stages];
     struct app_run_room room;
 
-    if (app_run_location_room(c->order->location, s->nodes, &room, e) < 0)
+    if (app_run_location_room(c->order->location, s->nodes, gpus, &room, e) < 0)
         return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, stage->line, stage->name);
     out->cpus = fmax(least(cpus, room.cpus), APP_JOB_CPU_STEP);
     out->memory_mb =
         (uint64_t)fmax(least(memory_mb, (double)room.memory_mb), APP_JOB_MEMORY_STEP_MB);
-    out->gpus_per_node = room.gpus;
+    compose_gpus(c, gpus, out);
+    out->gpus_per_node = gpus->gpus ? gpus->gpus : room.gpus;
     if (c->order->location->n_hosts)
         out->price_usd_per_hour = room.price_usd_per_hour * s->nodes;
-    AUTO_MEM char *note = mem_dup("");
+    bool lacks = gpus->gpus == 0 && app_run_gpus_lack(c->gpus, stage->name);
+    AUTO_MEM char *note = mem_dup(lacks ? "without its accelerators" : "");
     if (cpus > out->cpus || memory_mb > (double)out->memory_mb) {
         free(note);
-        note = mem_printf("planned %u x %g vCPU with %g GB, given %u x %g vCPU with %.1f GB",
+        note = mem_printf("planned %u x %g vCPU with %g GB, given %u x %g vCPU with %.1f GB%s",
                           s->nodes, cpus, s->kind->memory_gib, s->nodes, out->cpus,
-                          (double)out->memory_mb / 1024);
+                          (double)out->memory_mb / 1024, lacks ? ", without its accelerators" : "");
     }
     out->note = app_run_draft_keep(c, note);
     return 0;
@@ -293,7 +310,14 @@ int app_run_compose(struct app *app,
                               .order = order,
                               .lake = app_lake(app, e),
                               .arena = arena,
+                              .gpus = order->gpus,
                               .run = out};
+    AUTO(app_run_gpus) struct app_run_gpus *found = NULL;
 
-    return c.lake ? app_run_draft_end(&c, compose_all(&c, e), e) : -1;
+    if (!c.gpus)
+        c.gpus = found = app_run_gpus_new(app, p, order->location, e);
+    if (!c.lake || !c.gpus ||
+        app_run_gpus_check(c.gpus, p, order->without_gpus, order->answer, e) < 0)
+        return -1;
+    return app_run_draft_end(&c, compose_all(&c, e), e);
 }

@@ -4,6 +4,7 @@
 #define APP_RUN_COMPOSE_H
 
 #include "app/plan/plan.h"
+#include "app/run/gpus.h"
 #include "app/run/location.h"
 #include "app/run/run.h"
 
@@ -22,7 +23,9 @@ struct app_run_order {
     struct field_list secrets; /* NAME=VALUE, or NAME for a variable of the caller's environment */
     const struct answer *answer; /* for errors that spell fields */
     const struct run *resumed;   /* its stages may continue from their checkpoints; NULL = none */
-    struct app_run_codes *codes; /* that several runs share; NULL = those of this run alone */
+    const struct app_run_gpus *gpus; /* NULL = it looks for them */
+    bool without_gpus;               /* stages may run without those that are not there */
+    struct app_run_codes *codes;     /* that several runs share; NULL = those of this run alone */
 };
 
 /* Refuses containers and mounts that the location cannot have, mounts of nothing, and code that is
@@ -50,7 +53,8 @@ struct app_run_draft {
     struct lake *lake;
     struct arena *arena;
     struct run *run;
-    struct run_secret *secrets; /* of all stages; moved to the run at the end */
+    const struct app_run_gpus *gpus; /* of the planned stages; NULL = none are planned */
+    struct run_secret *secrets;      /* of all stages; moved to the run at the end */
     size_t n_secrets, cap_secrets;
     struct app_run_codes codes; /* unless the order has some */
     bool too_large;             /* the arena is full */

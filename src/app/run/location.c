@@ -143,22 +143,40 @@ static int share_here(const struct app_run_location *p,
                    APP_JOB_MEMORY_STEP_MB);
 }
 
+static bool has_gpus(const struct config_host *h, const struct app_job_gpus *gpus)
+{
+    if (!gpus || !gpus->gpus)
+        return true;
+    return h->accelerator && h->accelerators >= gpus->gpus &&
+           (!gpus->gpu_type[0] || !strcmp(h->accelerator, gpus->gpu_type));
+}
+
 int app_run_location_room(const struct app_run_location *p,
                           unsigned nodes,
+                          const struct app_job_gpus *gpus,
                           struct app_run_room *out,
                           struct err *e)
 {
+    const struct config_host *least = NULL;
+    size_t fitting = 0;
+    double price = 0;
+
     if (p->n_hosts == 0)
         return share_here(p, nodes, out, e);
-    if (nodes > p->n_hosts)
-        return err_set(e, ERR_NOFIT, "%u nodes need %u hosts; group %s has %zu", nodes, nodes,
-                       p->on, p->n_hosts);
     /* One of the largest hosts for each node: the resources of the smallest of them. */
-    const struct config_host *least = p->hosts[nodes > 1 ? nodes - 1 : 0];
+    for (size_t i = 0; i < p->n_hosts; i++) {
+        if (!has_gpus(p->hosts[i], gpus))
+            continue;
+        price = fmax(price, p->hosts[i]->price_usd_per_hour);
+        if (fitting++ == (nodes > 1 ? nodes - 1 : 0))
+            least = p->hosts[i];
+    }
+    if (!least)
+        return err_set(e, ERR_NOFIT, "%u nodes need %u hosts; group %s has %zu", nodes, nodes,
+                       p->on, fitting);
     *out = (struct app_run_room){.cpus = least->cpus,
                                  .memory_mb = (uint64_t)floor(least->memory_gb * 1024),
-                                 .gpus = least->accelerators};
-    for (size_t i = 0; i < p->n_hosts; i++)
-        out->price_usd_per_hour = fmax(out->price_usd_per_hour, p->hosts[i]->price_usd_per_hour);
+                                 .gpus = least->accelerators,
+                                 .price_usd_per_hour = price};
     return 0;
 }

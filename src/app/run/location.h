@@ -4,6 +4,7 @@
 #define APP_RUN_LOCATION_H
 
 #include "app/core/operation.h"
+#include "app/job/gpus.h"
 #include "app/job/resources.h"
 #include "base/err.h"
 #include "spec/config.h"
@@ -49,6 +50,7 @@ struct app_run_room {
 };
 int app_run_location_room(const struct app_run_location *p,
                           unsigned nodes,
+                          const struct app_job_gpus *gpus, /* of each node; NULL = none */
                           struct app_run_room *out,
                           struct err *e);
 

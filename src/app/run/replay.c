@@ -1,6 +1,7 @@
 /* replay: operations that run recorded jobs again: those that made a set version, or those that
  * used older versions of a set. `tradewind replay` and `rerun` call them. */
 #include "broker/pipeline/replay.h"
+#include "app/job/gpus.h"
 #include "app/job/job.h"
 #include "app/run/run.h"
 #include "base/mem.h"
@@ -94,7 +95,7 @@ static const struct field replayed_fields[] = {
 
 struct request {
     const char *ref;
-    bool dry_run;
+    bool without_gpus, dry_run;
 };
 
 static int answer_planned(const struct run *run, struct answer *out, struct err *e)
@@ -123,6 +124,36 @@ static int answer_planned(const struct run *run, struct answer *out, struct err 
                        e);
 }
 
+/* The recorded jobs get GPUs as the machine has them now. */
+static int give_gpus(struct app *app,
+                     struct run_stage_plan *p,
+                     const struct request *q,
+                     struct answer *out,
+                     struct err *e)
+{
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct app_job_gpus gpus = {0};
+    struct err why = {0};
+    struct lake_job job;
+    char option[64];
+
+    if (lake_job_load(app_lake(app, e), p->repeats, out->arena, &job, e) < 0)
+        return -1;
+    app_job_read_details(&job, &details);
+    if (app_job_gpus_again(app, &details, out->arena, &gpus, &why) < 0) {
+        if (!q->without_gpus)
+            return err_set(e, why.kind, "stage %s asks for %s; %s runs it without", p->name,
+                           why.text, answer_spell(out, "without_gpus", option));
+        app_notice(app, "stage %s runs without %s", p->name, why.text);
+        gpus = (struct app_job_gpus){0};
+    }
+    p->gpus = gpus.gpus;
+    p->gpu_type = gpus.gpu_type ? arena_dup(out->arena, gpus.gpu_type) : NULL;
+    p->devices = gpus.devices;
+    p->n_devices = gpus.n_devices;
+    return 0;
+}
+
 typedef int composer(
     struct lake *l, const char *ref, struct arena *a, struct run *out, struct err *e);
 
@@ -138,6 +169,9 @@ static int start(
         return -1;
     if (run.n_stages == 0)
         return answer_head(out, &started, e);
+    for (size_t i = 0; i < run.n_stages; i++)
+        if (run.stages[i].plan.repeats && give_gpus(app, &run.stages[i].plan, q, out, e) < 0)
+            return -1;
     if (q->dry_run)
         return answer_planned(&run, out, e);
     run.user = app_run_user(app);
@@ -159,14 +193,19 @@ static int start_rerun(struct app *app, const void *request, struct answer *out,
 }
 
 /* clang-format off */
+#define WITHOUT_GPUS_FIELD                                                                         \
+    {"without_gpus", FIELD(BOOL, struct request, without_gpus),                                    \
+     .help = "Run jobs without the GPUs that they had and that are not there now."}
 static const struct field replay_request_fields[] = {
     {"set", FIELD(TEXT, struct request, ref), .help = "Set version to make again, as in @S:3.",
      .required = true, .operand = true, .value = "SET"},
+    WITHOUT_GPUS_FIELD,
     APP_DRY_RUN_FIELD(struct request, dry_run),
 };
 static const struct field rerun_request_fields[] = {
     {"from", FIELD(TEXT, struct request, ref), .required = true, .value = "SET",
      .help = "The newer version: @S:2, or @S for the latest."},
+    WITHOUT_GPUS_FIELD,
     APP_DRY_RUN_FIELD(struct request, dry_run),
 };
 /* clang-format on */

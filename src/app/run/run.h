@@ -206,10 +206,11 @@ extern const struct record app_run_why_record;
  * run, and none of them; the question why a stage is run answers "why" and the answer. */
 struct app_run_started {
     const char *event;
-    int64_t run;          /* FIELD_NONE unless started */
-    const void *plan;     /* struct app_plan_report */
-    const void *location; /* struct app_run_where */
-    const void *why;      /* struct app_run_why */
+    int64_t run;                /* FIELD_NONE unless started */
+    const void *plan;           /* struct app_plan_report */
+    const void *location;       /* struct app_run_where */
+    const void *why;            /* struct app_run_why */
+    struct field_records lacks; /* struct app_run_lack: stages whose accelerators are not there */
 };
 
 /* Stores a composed run, whose id is filled in, and wakes the broker. ERR_NOFIT when the month's

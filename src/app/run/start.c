@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
@@ -67,7 +68,7 @@ struct start_request {
     int64_t max_microusd; /* FIELD_NONE = no spending cap */
     struct field_list secrets;
     const char *why; /* NULL = start it */
-    bool resume, no_cache, insecure, dry_run;
+    bool without_gpus, resume, no_cache, insecure, dry_run;
 };
 
 /* clang-format off */
@@ -87,6 +88,8 @@ static const struct field request_fields[] = {
      .value = "NAME[=VALUE]",
      .help = "Variable that no record and no log shows; NAME alone takes its value from the "
              "environment."},
+    {"without_gpus", FIELD(BOOL, struct start_request, without_gpus),
+     .help = "Run stages without the accelerators that this machine, or the hosts, do not have."},
     {"resume", FIELD(BOOL, struct start_request, resume),
      .help = "Continue the last run of this pipeline that did not finish."},
     {"no_cache", FIELD(BOOL, struct start_request, no_cache),
@@ -107,6 +110,10 @@ static const struct field started_fields[] = {
      .omit_none = true, .help = "Plan of a dry run."},
     {"location", FIELD(RECORD, struct app_run_started, location), .record = &app_run_where_record,
      .omit_none = true, .help = "Where a dry run would run."},
+    {"lacks", FIELD(RECORDS, struct app_run_started, lacks), .record = &app_run_lack_record,
+     .omit_none = true,
+     .help = "Stages of a dry run whose accelerators are not there: it starts only with "
+             "without_gpus."},
     {"why", FIELD(RECORD, struct app_run_started, why), .record = &app_run_why_record,
      .omit_none = true, .help = "Whether the stage would be run again."},
 };
@@ -180,11 +187,17 @@ static int answer_why(struct app *app,
     return answer.why ? answer_head(out, &answer, e) : -1;
 }
 
+/* Where the plan is to run, and with what. */
+struct chosen {
+    struct app_run_location location;
+    const char *image;
+    const struct app_run_gpus *gpus;
+};
+
 static int start(struct app *app,
                  const struct start_request *q,
                  const struct app_plan *p,
-                 const struct app_run_location *location,
-                 const char *image,
+                 const struct chosen *chosen,
                  struct answer *out,
                  struct err *e)
 {
@@ -193,8 +206,12 @@ static int start(struct app *app,
     struct run run = {.no_cache = q->no_cache,
                       .max_microusd = q->max_microusd == FIELD_NONE ? 0 : q->max_microusd,
                       .user = app_run_user(app)};
-    struct app_run_order order = {
-        .location = location, .image = image, .secrets = q->secrets, .answer = out};
+    struct app_run_order order = {.location = &chosen->location,
+                                  .image = chosen->image,
+                                  .secrets = q->secrets,
+                                  .answer = out,
+                                  .gpus = chosen->gpus,
+                                  .without_gpus = q->without_gpus || q->why};
     size_t stage = 0;
 
     if (q->why && app_run_find_stage(p->spec, q->why, out, &stage, e) < 0)
@@ -212,48 +229,78 @@ static int start(struct app *app,
     return answer_head(out, &(struct app_run_started){.event = "started", .run = run.id}, e);
 }
 
-static void release_plan(void *plan)
+/* What a dry run leaves for the start. */
+struct prepared {
+    struct app_plan *plan;
+    struct app_run_gpus *gpus;
+};
+
+static void prepared_free(struct prepared *d)
 {
-    app_plan_free(plan);
+    if (!d)
+        return;
+    app_plan_free(d->plan);
+    app_run_gpus_free(d->gpus);
+    free(d);
+}
+AUTO_DEFINE(prepared)
+
+static void release_prepared(void *d)
+{
+    prepared_free(d);
+}
+
+static struct prepared *prepare(struct app *app,
+                                const struct start_request *q,
+                                const struct app_run_location *location,
+                                struct answer *out,
+                                struct err *e)
+{
+    AUTO(prepared) struct prepared *d = mem_zero(1, sizeof *d);
+
+    d->plan = mem_zero(1, sizeof *d->plan);
+    if (app_plan_open(d->plan, app, &q->plan, out, e) < 0 || app_plan_ask(d->plan, false, e) < 0)
+        return NULL;
+    app_run_warn_envs(app, d->plan, out);
+    if (app_plan_warn_of_prices(app, d->plan, e) < 0)
+        return NULL;
+    d->gpus = app_run_gpus_new(app, d->plan, location, e);
+    return d->gpus ? TAKE(d) : NULL;
 }
 
 static int run_start(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct start_request *q = request;
     const struct config *c = app_config(app, e);
-    AUTO(app_plan) struct app_plan *p = NULL;
-    struct app_run_location location;
+    AUTO(prepared) struct prepared *d = NULL;
+    struct chosen chosen = {.image = NULL};
     char option[64];
 
     if (q->insecure)
         app_allow_insecure(app);
     if (!c || check_request(q, out, e) < 0 ||
-        app_run_location_find(c, q->on, answer_spell(out, "on", option), &location, e) < 0)
+        app_run_location_find(c, q->on, answer_spell(out, "on", option), &chosen.location, e) < 0)
         return -1;
-    p = answer_take(out, app, q);
-    if (!p) {
-        p = mem_zero(1, sizeof *p);
-        if (app_plan_open(p, app, &q->plan, out, e) < 0 || app_plan_ask(p, false, e) < 0)
-            return -1;
-        app_run_warn_envs(app, p, out);
-        if (app_plan_warn_of_prices(app, p, e) < 0)
-            return -1;
-    }
-    const char *image =
-        q->image ? app_job_image_read(q->image, answer_spell(out, "image", option), e) : NULL;
-    const struct app_run_order wanted = {.location = &location, .image = image};
-    if ((q->image && !image) || app_run_check_stages(p, &wanted, e) < 0)
+    d = answer_take(out, app, q);
+    if (!d && !(d = prepare(app, q, &chosen.location, out, e)))
+        return -1;
+    chosen.gpus = d->gpus;
+    if (q->image)
+        chosen.image = app_job_image_read(q->image, answer_spell(out, "image", option), e);
+    const struct app_run_order wanted = {.location = &chosen.location, .image = chosen.image};
+    if ((q->image && !chosen.image) || app_run_check_stages(d->plan, &wanted, e) < 0)
         return -1;
     if (!q->dry_run)
-        return start(app, q, p, &location, image, out, e);
-    const struct app_run_where where = app_run_location_where(&location);
+        return start(app, q, d->plan, &chosen, out, e);
+    const struct app_run_where where = app_run_location_where(&chosen.location);
     const struct app_run_started planned = {.event = "planned",
                                             .run = FIELD_NONE,
-                                            .plan = app_run_report(p, out, e),
-                                            .location = &where};
+                                            .plan = app_run_report(d->plan, out, e),
+                                            .location = &where,
+                                            .lacks = d->gpus->lacks};
     if (!planned.plan || answer_head(out, &planned, e) < 0)
         return -1;
-    answer_leave(out, app, q, TAKE(p), release_plan);
+    answer_leave(out, app, q, TAKE(d), release_prepared);
     return 0;
 }
 

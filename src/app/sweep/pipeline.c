@@ -18,7 +18,8 @@ struct sweep_pipeline {
     struct answer out; /* spells the fields of run.start */
     struct app_run_location location;
     struct app_run_codes codes; /* all trials have the same */
-    bool warned;
+    struct app_run_gpus *gpus;
+    bool warned, without_gpus;
 };
 
 void sweep_pipeline_free(struct sweep_pipeline *p)
@@ -27,13 +28,12 @@ void sweep_pipeline_free(struct sweep_pipeline *p)
         return;
     app_plan_free(p->plan);
     app_run_codes_clear(&p->codes);
+    app_run_gpus_free(p->gpus);
     free(p);
 }
 
-struct sweep_pipeline *sweep_pipeline_open(struct app *app,
-                                           const char *file,
-                                           const struct answer *out,
-                                           struct err *e)
+struct sweep_pipeline *sweep_pipeline_open(
+    struct app *app, const char *file, bool without_gpus, const struct answer *out, struct err *e)
 {
     AUTO(sweep_pipeline) struct sweep_pipeline *p = mem_zero(1, sizeof *p);
     const struct config *c = app_config(app, e);
@@ -54,6 +54,10 @@ struct sweep_pipeline *sweep_pipeline_open(struct app *app,
         app_plan_open(p->plan, app, &q, &p->out, e) < 0 || app_plan_ask(p->plan, false, e) < 0 ||
         app_run_check_plan(p->plan, e) < 0)
         return NULL;
+    p->without_gpus = without_gpus;
+    p->gpus = app_run_gpus_new(app, p->plan, &p->location, e);
+    if (!p->gpus || app_run_gpus_check(p->gpus, p->plan, without_gpus, &p->out, e) < 0)
+        return NULL;
     return TAKE(p);
 }
 
@@ -68,7 +72,11 @@ int sweep_pipeline_start(struct sweep_pipeline *p,
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
     AUTO_CLEAR(run) struct run last = {0};
     struct run run = {.user = app_run_user(p->app)};
-    struct app_run_order order = {.location = &p->location, .answer = &p->out, .codes = &p->codes};
+    struct app_run_order order = {.location = &p->location,
+                                  .answer = &p->out,
+                                  .gpus = p->gpus,
+                                  .without_gpus = p->without_gpus,
+                                  .codes = &p->codes};
 
     if (app_job_check_month(p->app, e) < 0 ||
         (resumed && app_run_load(p->app, resumed, &last, e) < 0))

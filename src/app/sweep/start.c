@@ -1,6 +1,7 @@
 /* start: the operation sweep.start: makes the trials of a sweep, starts them as slots become free,
  * and ranks them. `tradewind sweep` calls it. All state is in the records of jobs and runs, so that
  * the same request continues what a killed one began. */
+#include "app/job/gpus.h"
 #include "app/job/resources.h"
 #include "app/sweep/trials.h"
 #include "base/mem.h"
@@ -41,8 +42,8 @@ struct sweep_request {
     int64_t parallel;
     const char *output, *input, *code;
     double cpus;
-    const char *memory;
-    bool wait;
+    const char *memory, *gpus;
+    bool without_gpus, wait;
 };
 
 /* clang-format off */
@@ -87,6 +88,10 @@ static const struct field sweep_fields[] = {
      .help = "CPUs per job, in halves (default 1)."},
     {"memory", SWEEP(TEXT, memory), .value = "SIZE", .preset = "1GB",
      .help = "Memory per job, as in 512 or 2GB (default 1GB)."},
+    {"gpus", SWEEP(TEXT, gpus), .value = "N|TYPE:N",
+     .help = "GPUs for each job alone, as in 1 or A100:2 (default: none)."},
+    {"without_gpus", SWEEP(BOOL, without_gpus),
+     .help = "Run stages of a pipeline without the accelerators that this machine does not have."},
     {"wait", SWEEP(BOOL, wait), .is_remote_only = true,
      .help = "Answer when all trials are over, instead of at once."},
 };
@@ -102,6 +107,7 @@ struct sweep {
     struct space_trials rows;
     struct sweep_trials trials;
     struct lake_job_request size;
+    struct app_job_gpus gpus;
     struct app_job_source source;
     struct sweep_pipeline *pipeline;
     size_t slots;
@@ -144,9 +150,17 @@ static int check_options(const struct sweep_request *q, const struct answer *out
                        "%s goes with the path of one pipeline file; write the parameters of a "
                        "command in braces, as in --lr '{0.1,0.2}'",
                        answer_spell(out, "params", option));
-    if (q->param.n && (q->input || q->code))
+    if (q->param.n && (q->input || q->code || q->gpus))
         return err_set(e, ERR_USAGE, "the pipeline file says what %s is",
-                       answer_spell(out, q->input ? "input" : "code", option));
+                       answer_spell(out,
+                                    q->input  ? "input"
+                                    : q->code ? "code"
+                                              : "gpus",
+                                    option));
+    if (!q->param.n && q->without_gpus)
+        return err_set(e, ERR_USAGE, "%s is for pipelines (%s)",
+                       answer_spell(out, "without_gpus", option),
+                       answer_spell(out, "params", other));
     return 0;
 }
 
@@ -198,9 +212,10 @@ static int read_request(struct sweep *s, struct err *e)
         return err_wrap(e, "%s", answer_spell(s->out, "output", option));
     if (s->plan.is_pipeline)
         return 0;
-    return app_job_read_size(q->cpus, q->memory, s->out, &s->size, e) < 0
+    return app_job_read_size(q->cpus, q->memory, s->out, &s->size, e) < 0 ||
+                   app_job_check_local(&s->size, e) < 0
                ? -1
-               : app_job_check_local(&s->size, e);
+               : app_job_gpus_read(s->app, q->gpus, 1, s->out, &s->gpus, e);
 }
 
 /* ---- trials ---- */
@@ -270,7 +285,7 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
     app_job_submitter_read(s->app, &submitter);
     bool has_checkpoint =
         s->trials.n_rungs && trial->n && checkpoint_is_there(home, trial->ids[trial->n - 1]);
-    const struct job_details details = {
+    struct job_details details = {
         .git_commit = s->source.commit,
         .git_dirty = s->source.dirty,
         .submitter = submitter.pairs,
@@ -278,6 +293,7 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
         .checkpoint_s = s->trials.n_rungs ? CHECKPOINT_S : 0,
         .continues = has_checkpoint ? trial->ids[trial->n - 1] : 0,
     };
+    app_job_gpus_set(&s->gpus, &details);
     return job_details_text(&details, e);
 }
 
@@ -549,7 +565,7 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
     if (read_request(&s, e) < 0 || !(home = app_home(app, e)) || make_trials(&s, e) < 0)
         return -1;
     if (s.plan.is_pipeline)
-        s.pipeline = sweep_pipeline_open(app, s.q->command.items[0], out, e);
+        s.pipeline = sweep_pipeline_open(app, s.q->command.items[0], s.q->without_gpus, out, e);
     if (s.plan.is_pipeline ? !s.pipeline
                            : app_job_source_read(app, s.q->input, s.q->code, out, &s.source, e) < 0)
         return -1;

@@ -97,11 +97,10 @@ void app_sweep_clear(struct app_sweep *report);
 /* ---- pipeline.c: trials that are runs ---- */
 
 struct sweep_pipeline;
-/* Reads and plans the pipeline file, once for all trials. NULL: e. */
-struct sweep_pipeline *sweep_pipeline_open(struct app *app,
-                                           const char *file,
-                                           const struct answer *out,
-                                           struct err *e);
+/* Reads and plans the pipeline file, once for all trials. NULL: e; ERR_NOFIT when a stage asks for
+ * GPUs that are not there, unless it may run without. */
+struct sweep_pipeline *sweep_pipeline_open(
+    struct app *app, const char *file, bool without_gpus, const struct answer *out, struct err *e);
 void sweep_pipeline_free(struct sweep_pipeline *p);
 AUTO_DEFINE(sweep_pipeline)
 /* Starts a run with these variables ("LR=0.1"), from the checkpoints of run `resumed` (0 = none).

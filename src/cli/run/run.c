@@ -1,5 +1,6 @@
 /* run: the command that plans a pipeline, asks, starts it and watches it, or simulates it. */
 #include "cli/run/run.h"
+#include "app/run/gpus.h"
 #include "app/run/simulate.h"
 #include "app/run/start.h"
 #include "base/mem.h"
@@ -145,6 +146,23 @@ static int show_simulation(void *context, const void *head, struct err *e)
     return shown;
 }
 
+/* Such a run starts only where its user says so. */
+static int show_lacks(const struct cli_run *c, const struct field_records *lacks, struct err *e)
+{
+    const struct app_run_lack *list = lacks->items;
+    bool without = command_has(c->args, "--without-gpus");
+
+    for (size_t i = 0; i < lacks->n && !c->json; i++)
+        printf("Stage %s asks for %s%s: %s.\n", list[i].stage, list[i].accelerators,
+               without ? " and runs without (--without-gpus)" : "", list[i].there);
+    if (without)
+        return 1;
+    return err_set(e, ERR_NOFIT,
+                   "stage %s asks for %s, and %s: --without-gpus runs it without, --on GROUP on "
+                   "hosts",
+                   list->stage, list->accelerators, list->there);
+}
+
 static int show_run(void *context, const void *head, struct err *e)
 {
     const struct cli_run *c = context;
@@ -153,7 +171,7 @@ static int show_run(void *context, const void *head, struct err *e)
 
     if (shown > 0 && !c->json)
         cli_run_say_location(planned->location);
-    return shown;
+    return shown > 0 && planned->lacks.n ? show_lacks(c, &planned->lacks, e) : shown;
 }
 
 static int simulate(struct cli_run *c, json_t *request, struct err *e)
