@@ -38,7 +38,7 @@ LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 # Fuzzers reach what parses: no command, no solver, and little of the broker.
 UNFUZZED := $(wildcard src/cli/*/*.c src/app/*.c src/app/*/*.c src/plan/*.c src/cluster/*.c) \
 	$(filter-out src/policy/read%.c,$(wildcard src/policy/*.c)) \
-	$(filter-out $(patsubst %,src/broker/%.c,core/home learn/logscan learn/logscan_json learn/tfevents learn/template learn/usage),$(wildcard src/broker/*/*.c))
+	$(filter-out $(patsubst %,src/broker/%.c,core/details core/home core/program core/secrets daemon/control_line learn/logscan learn/logscan_json learn/space learn/tfevents learn/template learn/usage pipeline/ignore pipeline/repository pipeline/usedcode),$(wildcard src/broker/*/*.c))
 # Programs of their own.
 APART := src/exec/agent/% src/fed/function/%
 LIB_SRC := $(filter-out $(APART) $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),\
@@ -54,7 +54,7 @@ PROGRAM := $(OUT)/tradewind
 # What is copied to other machines: of base and exec only what needs nothing but libc, and static, so
 # that it runs on any of them (sanitizers cannot be linked so).
 AGENT := $(OUT)/tradewind-agent
-AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames jobfile statefile) \
+AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames inuse jobfile mask reuse_line statefile) \
 	$(patsubst %,src/base/%.c,buf cachedir err file mem number time)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 # The aggregator of geo-distributed trainings, as a function; and what workers link with: of the rooms
@@ -187,7 +187,6 @@ $(OUT)/tests/unit/%.o: CPPFLAGS_ALL += -Itests/unit
 .SECONDEXPANSION:
 # Headers, which older lists of what depends on what name here, are none of the linker's business.
 $(OUT)/tests/unit/sdk/%.o: CPPFLAGS_ALL += -Isdk/c
-$(OUT)/tests/unit/exec/test_mask: $(OUT)/src/exec/agent/mask.o
 $(OUT)/tests/unit/sdk/test_worker: $(OUT)/sdk/c/tradewind_worker.o
 $(UNIT): $(OUT)/%: $(OUT)/%.o $$(call unit_shared,$$*) $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)

@@ -4,11 +4,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "exec/reuse_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,10 +132,11 @@ static int in_memory(const struct reuse *r,
 
 static bool list_line(FILE *out, const struct reuse_file *f)
 {
-    char hex[SHA256_HEX];
+    struct reuse_line line = {
+        .size = f->size, .mode = f->mode, .mtime_s = f->mtime_s, .path = f->path};
 
-    fprintf(out, "%s %" PRIu64 " %o %" PRId64 " %s\n", sha256_text(&f->digest, hex), f->size,
-            (unsigned)f->mode, f->mtime_s, f->path);
+    sha256_text(&f->digest, line.name);
+    reuse_line_write(&line, out);
     return true;
 }
 

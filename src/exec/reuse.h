@@ -16,9 +16,8 @@
 /* Of one directory; further ones travel. */
 #define REUSE_FILES_MAX 65536
 
-/* What the agent reads, a line a file: "SHA256 SIZE MODE MTIME PATH", the mode octal, the path
- * relative and without control characters. `stage` answers with a character a line, in order: */
-#define REUSE_LINE_MAX 4352
+/* What the agent reads, a line a file (reuse_line.h), the path without control characters. `stage`
+ * answers with a character a line, in order: */
 #define REUSE_PLACED '1'
 #define REUSE_MISSING '0'
 

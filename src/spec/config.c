@@ -469,20 +469,28 @@ static void set_defaults(struct config *c, struct settings *s)
     put_number(s, "plan.preemptions_per_hour.other", c->preemptions_other);
 }
 
-static int read_file(struct config *c, struct settings *s, struct err *e)
+/* The text of c->file; nothing when there is none. */
+static int read_file(const struct config *c, struct buf *text, struct err *e)
 {
-    AUTO_CLEAR(buf) struct buf text;
+    buf_init(text, YAML_MAX_BYTES);
+    return access(c->file, F_OK) < 0 ? 0 : yaml_read(c->file, text, e);
+}
 
-    buf_init(&text, YAML_MAX_BYTES);
-    if (access(c->file, F_OK) < 0)
-        return 0;
-    if (yaml_read(c->file, &text, e) < 0)
-        return -1;
+/* Lays the text of c->file over the defaults. */
+static int take_text(
+    struct config *c, struct settings *s, const char *text, size_t len, struct err *e)
+{
     const struct yaml_node *root;
-    if (read_text(c, buf_str(&text), text.len, &root, e) < 0)
+
+    if (read_text(c, text, len, &root, e) < 0)
         return -1;
     if (root)
         put_tree(s, "", root, root->line);
+    if (s->is_full)
+        return err_set(e, ERR_USAGE, "%s: more than %d settings", c->file, MAX_SETTINGS);
+    qsort(s->items, s->n, sizeof *s->items, by_key);
+    c->settings = s->items;
+    c->n_settings = s->n;
     return 0;
 }
 
@@ -514,7 +522,8 @@ static enum config_origin find_home(struct config *c, const char *home)
     return CONFIG_DEFAULT;
 }
 
-struct config *config_load(const char *home, struct err *e)
+/* The defaults, and where the file would be. */
+static struct config *config_new(const char *home, struct settings *s, struct err *e)
 {
     AUTO(config) struct config *c = mem_zero(1, sizeof *c);
 
@@ -525,16 +534,29 @@ struct config *config_load(const char *home, struct err *e)
         err_set(e, ERR_USAGE, "the path of the configuration is too long");
         return NULL;
     }
-    struct settings s = {.arena = c->arena};
-    set_defaults(c, &s);
-    put(&s, "home", c->home, origin, 0);
-    int result = read_file(c, &s, e);
-    if (result == 0 && s.is_full)
-        result = err_set(e, ERR_USAGE, "%s: more than %d settings", c->file, MAX_SETTINGS);
-    qsort(s.items, s.n, sizeof *s.items, by_key);
-    c->settings = s.items;
-    c->n_settings = s.n;
-    return result < 0 ? NULL : TAKE(c);
+    s->arena = c->arena;
+    set_defaults(c, s);
+    put(s, "home", c->home, origin, 0);
+    return TAKE(c);
+}
+
+struct config *config_load(const char *home, struct err *e)
+{
+    struct settings s = {0};
+    AUTO(config) struct config *c = config_new(home, &s, e);
+    AUTO_CLEAR(buf) struct buf text = {0};
+
+    if (!c || read_file(c, &text, e) < 0 || take_text(c, &s, buf_str(&text), text.len, e) < 0)
+        return NULL;
+    return TAKE(c);
+}
+
+struct config *config_parse(const char *home, const char *text, size_t len, struct err *e)
+{
+    struct settings s = {0};
+    AUTO(config) struct config *c = config_new(home, &s, e);
+
+    return c && take_text(c, &s, text, len, e) == 0 ? TAKE(c) : NULL;
 }
 
 void config_free(struct config *c)

@@ -85,6 +85,8 @@ struct config {
 /* home NULL: from the environment. A missing file is the defaults; a bad one is ERR_USAGE with
  * file and line. */
 struct config *config_load(const char *home, struct err *e);
+/* The same with this text in place of the file's. */
+struct config *config_parse(const char *home, const char *text, size_t len, struct err *e);
 void config_free(struct config *c);
 AUTO_DEFINE(config)
 

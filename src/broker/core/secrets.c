@@ -26,25 +26,35 @@ static char *put(char *at, const char *text)
     return at + n;
 }
 
-int secrets_write(
-    const char *home, int64_t run, const struct run_secret *all, size_t n, struct err *e)
+int secrets_pack(const struct run_secret *all, size_t n, struct secrets *out, struct err *e)
 {
-    AUTO_MEM char *dir = mem_printf("%s/secrets", home);
-    AUTO_MEM char *path = path_of(home, run);
     size_t size = 0;
 
-    secrets_remove(home, run);
-    if (n == 0)
-        return 0;
+    *out = (struct secrets){0};
     for (size_t i = 0; i < n && size <= SECRETS_BYTES_MAX; i++)
         size += strlen(all[i].stage) + strlen(all[i].name) + strlen(all[i].value) + 3;
     if (size > SECRETS_BYTES_MAX)
         return err_set(e, ERR_USAGE, "the secrets of a run take more than %zu MiB together",
                        SECRETS_BYTES_MAX >> 20);
-    struct secrets s = {.bytes = mem_zero(size, 1), .n = size};
-    char *at = s.bytes;
+    *out = (struct secrets){.bytes = mem_zero(size + 3, 1), .n = size};
+    char *at = out->bytes;
     for (size_t i = 0; i < n; i++)
         at = put(put(put(at, all[i].stage), all[i].name), all[i].value);
+    return 0;
+}
+
+int secrets_write(
+    const char *home, int64_t run, const struct run_secret *all, size_t n, struct err *e)
+{
+    AUTO_MEM char *dir = mem_printf("%s/secrets", home);
+    AUTO_MEM char *path = path_of(home, run);
+    struct secrets s;
+
+    secrets_remove(home, run);
+    if (n == 0)
+        return 0;
+    if (secrets_pack(all, n, &s, e) < 0)
+        return -1;
     int result = file_make_dirs(dir, 0700, e);
     if (result == 0)
         result = file_replace(path, s.bytes, s.n, 0600, e);

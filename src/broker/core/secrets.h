@@ -13,6 +13,12 @@
 /* All values of a run together. */
 #define SECRETS_BYTES_MAX ((size_t)1 << 20)
 
+struct secrets {
+    char *bytes; /* with three NULs behind them, which n does not count */
+    size_t n;
+};
+/* The bytes of a file with them. ERR_USAGE when they are too long. */
+int secrets_pack(const struct run_secret *all, size_t n, struct secrets *out, struct err *e);
 /* Replaces what the run had; none: there is no file then. ERR_USAGE when they are too long; no
  * error shows a value. */
 int secrets_write(
@@ -20,10 +26,6 @@ int secrets_write(
 /* Repeatable. */
 void secrets_remove(const char *home, int64_t run);
 
-struct secrets {
-    char *bytes;
-    size_t n;
-};
 /* ERR_NOTFOUND when the run has none any more. */
 int secrets_read(const char *home, int64_t run, struct secrets *out, struct err *e);
 /* Overwrites them. */

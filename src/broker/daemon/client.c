@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/core/home.h"
-#include "broker/daemon/control_socket.h"
+#include "broker/daemon/control_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct broker_client {
     char *home;
     char *program; /* NULL = starts no broker */
     int fd;        /* -1: not connected */
-    char line[CONTROL_SOCKET_LINE_MAX];
+    char line[CONTROL_LINE_MAX];
     size_t len;
 };
 
@@ -59,9 +59,9 @@ static int say(struct broker_client *c, const char *text)
 }
 
 /* 1: a line, without its newline; 0: time is up; -1: the broker is gone. */
-static int hear(struct broker_client *c, double until_s, char out[static CONTROL_SOCKET_LINE_MAX])
+static int hear(struct broker_client *c, double until_s, char out[static CONTROL_LINE_MAX])
 {
-    while (!control_socket_cut(c->line, &c->len, out)) {
+    while (!control_line_cut(c->line, &c->len, out)) {
         double left_s = until_s - time_monotonic_s();
         struct pollfd fd = {.fd = c->fd, .events = POLLIN};
         if (poll(&fd, 1, left_s > 0 ? (int)ceil(left_s * 1000) : 0) <= 0) {
@@ -109,7 +109,7 @@ static int dial(struct broker_client *c, struct err *e)
 static int greet(struct broker_client *c, struct err *e)
 {
     static const char ours[] = "tradewind " TRADEWIND_VERSION " ";
-    char line[CONTROL_SOCKET_LINE_MAX];
+    char line[CONTROL_LINE_MAX];
     int heard = hear(c, time_monotonic_s() + GREETING_S, line);
 
     if (heard == 0)
@@ -249,7 +249,7 @@ int broker_client_wake(struct broker_client *c, struct err *e)
 
 int broker_client_retire(struct broker_client *c, struct err *e)
 {
-    char line[CONTROL_SOCKET_LINE_MAX];
+    char line[CONTROL_LINE_MAX];
 
     if (say(c, "retire\n") < 0)
         return 0;
@@ -270,7 +270,7 @@ int broker_client_wait(struct broker_client *c,
     AUTO_MEM char *question = mem_printf("wait %" PRId64 "\n", job);
     AUTO_MEM char *answer = mem_printf("final %" PRId64 " ", job);
     double end_s = timeout_s < 0 ? HUGE_VAL : time_monotonic_s() + timeout_s;
-    char line[CONTROL_SOCKET_LINE_MAX];
+    char line[CONTROL_LINE_MAX];
 
     if (say_surely(c, question, e) < 0)
         return -1;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/core/home.h"
+#include "broker/daemon/control_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 
 struct client {
     int fd; /* -1: free */
-    char line[CONTROL_SOCKET_LINE_MAX];
+    char line[CONTROL_LINE_MAX];
     size_t len;
     int64_t *waits;
     size_t n_waits, cap_waits;
@@ -37,20 +38,6 @@ struct control_socket {
     struct client clients[CONTROL_SOCKET_CLIENTS_MAX];
     size_t n_clients;
 };
-
-bool control_socket_cut(char *bytes, size_t *len, char out[static CONTROL_SOCKET_LINE_MAX])
-{
-    const char *end = memchr(bytes, '\n', *len);
-    size_t n = end ? (size_t)(end - bytes) : 0;
-
-    if (!end)
-        return false;
-    memcpy(out, bytes, n);
-    out[n] = '\0';
-    *len -= n + 1;
-    memmove(bytes, end + 1, *len);
-    return true;
-}
 
 static int take_lock(struct control_socket *d, const char *home, struct err *e)
 {
@@ -203,15 +190,6 @@ static bool accept_client(struct control_socket *d)
     return true;
 }
 
-static bool job_number(const char *text, int64_t *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && *out > 0;
-}
-
 struct hearing {
     struct control_socket *socket;
     struct control_socket_news news;
@@ -219,29 +197,42 @@ struct hearing {
     void *context;
 };
 
+static void add_wait(struct hearing *h, struct client *c, int64_t job)
+{
+    c->waits = mem_room(c->waits, c->n_waits, &c->cap_waits, sizeof *c->waits);
+    c->waits[c->n_waits++] = job;
+    h->waits(h->context, job);
+}
+
 static void handle_line(struct hearing *h, struct client *c, const char *line)
 {
     int64_t job;
 
-    if (!strcmp(line, "wake")) {
+    switch (control_line_parse(line, &job)) {
+    case CONTROL_LINE_WAKE:
         h->news.woken = true;
-    } else if (!strcmp(line, "retire")) {
+        return;
+    case CONTROL_LINE_RETIRE:
         h->news.retire = true;
-    } else if (!strncmp(line, "wait ", 5) && job_number(line + 5, &job) && c->n_waits < WAITS_MAX) {
-        c->waits = mem_room(c->waits, c->n_waits, &c->cap_waits, sizeof *c->waits);
-        c->waits[c->n_waits++] = job;
-        h->waits(h->context, job);
-    } else {
-        disconnect(h->socket, c);
+        return;
+    case CONTROL_LINE_WAIT:
+        if (c->n_waits < WAITS_MAX) {
+            add_wait(h, c, job);
+            return;
+        }
+        break;
+    case CONTROL_LINE_NONE:
+        break;
     }
+    disconnect(h->socket, c);
 }
 
 /* Handles whole lines; the rest begins the next line. False: the client is disconnected. */
 static bool handle_lines(struct hearing *h, struct client *c)
 {
-    char line[CONTROL_SOCKET_LINE_MAX];
+    char line[CONTROL_LINE_MAX];
 
-    while (c->fd >= 0 && control_socket_cut(c->line, &c->len, line))
+    while (c->fd >= 0 && control_line_cut(c->line, &c->len, line))
         handle_line(h, c, line);
     if (c->fd >= 0 && c->len == sizeof c->line)
         disconnect(h->socket, c); /* the line is too long */

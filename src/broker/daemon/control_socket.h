@@ -19,13 +19,8 @@
 #include <stdint.h>
 
 #define CONTROL_SOCKET_CLIENTS_MAX 256
-#define CONTROL_SOCKET_LINE_MAX 128
 
 struct control_socket;
-
-/* Moves the first whole line of these *len bytes to out, without its newline. False: there is none
- * yet. */
-bool control_socket_cut(char *bytes, size_t *len, char out[static CONTROL_SOCKET_LINE_MAX]);
 
 /* Takes the home's lock and listens. ERR_RETRY: another broker holds the lock. */
 struct control_socket *control_socket_open(const char *home, struct err *e);

@@ -1,17 +1,12 @@
-/* codefiles: the files of a stored version of code with their digests, and lists of used ones among
- * them: what decides whether a stage with other code is run again. */
+/* codefiles: the files of a stored version of code with their digests: what decides whether a stage
+ * with other code is run again. */
 #ifndef BROKER_PIPELINE_CODEFILES_H
 #define BROKER_PIPELINE_CODEFILES_H
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "broker/pipeline/usedcode.h"
 #include "lake/core/lake.h"
-
-struct codefile {
-    const char *path; /* relative to the working directory */
-    bool executable;
-    struct sha256_digest digest; /* of the content */
-};
 
 struct codefiles {
     struct arena *arena;
@@ -53,20 +48,5 @@ struct sha256_digest codefiles_picked(const struct codefiles *c,
 const char *codefiles_unmatched(const struct codefiles *c, const char *const *patterns, size_t n);
 /* Whether `names` leaves the path out. */
 bool codefiles_is_unseen(const char *path);
-
-/* ---- lists of used files, as lake/job/job_code.h stores them ---- */
-
-struct usedcode {
-    struct codefile *list; /* by path, then digest; paths borrowed */
-    size_t n, cap;
-};
-void usedcode_clear(struct usedcode *u);
-void usedcode_add(struct usedcode *u, const char *path, const struct sha256_digest *digest);
-/* Sorts, and leaves each once. */
-void usedcode_sort(struct usedcode *u);
-/* New memory, *n_out bytes; NULL when there are none. */
-void *usedcode_bytes(const struct usedcode *u, size_t *n_out);
-/* Adds what the bytes tell, which stay with the caller. ERR_IO: they are no list. */
-int usedcode_read(struct usedcode *u, const void *bytes, size_t n, struct err *e);
 
 #endif

@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "exec/agent/modes.h"
+#include "exec/inuse.h"
 #include "exec/jobfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define WORD_MAX 255
 #define FILE_MAX 2048
 
 /* The file, locked: its reader may write it before any other process reads. It is emptied, never
@@ -29,9 +28,7 @@ struct claim {
     char *path;
     char *parent; /* the directory that holds those of all homes, absolute */
     char *owner;  /* which of them this is: its name */
-    /* What the file says; by "" = nothing. */
-    char by[WORD_MAX + 1], token[WORD_MAX + 1], label[WORD_MAX + 1];
-    int64_t until_ms;
+    struct inuse said;
 };
 
 static void claim_clear(struct claim *c)
@@ -43,34 +40,13 @@ static void claim_clear(struct claim *c)
     free(c->owner);
 }
 
-static bool is_word(const char *text)
-{
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
-    return n > 0 && n <= WORD_MAX && !text[n] && text[0] != '.';
-}
-
-static bool read_ms(const char *text, int64_t *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    return end != text && !*end && !errno;
-}
-
-/* "OWNER TOKEN UNTIL LABEL". What is no such line is no claim. */
 static void read_claim(struct claim *c)
 {
     char text[FILE_MAX + 1];
     ssize_t n = pread(c->fd, text, FILE_MAX, 0);
-    char until[32];
 
     text[n > 0 ? n : 0] = 0;
-    text[strcspn(text, "\n")] = 0;
-    if (sscanf(text, "%255s %255s %31s %255[^\n]", c->by, c->token, until, c->label) != 4 ||
-        !is_word(c->by) || !read_ms(until, &c->until_ms))
-        c->by[0] = 0;
+    inuse_parse(text, &c->said);
 }
 
 /* Machines may share a file system: each has a file of its own. */
@@ -88,9 +64,9 @@ static int claim_open(struct claim *c, const char *root, struct err *e)
     *slash = 0;
     c->owner = mem_dup(slash + 1);
     c->parent = mem_dup(path);
-    if (!is_word(c->owner))
+    if (!inuse_is_word(c->owner))
         return err_set(e, ERR_USAGE, "%s: cannot be the directory of a home", root);
-    if (uname(&machine) < 0 || !is_word(machine.nodename))
+    if (uname(&machine) < 0 || !inuse_is_word(machine.nodename))
         snprintf(machine.nodename, sizeof machine.nodename, "machine");
     c->path = mem_printf("%s/in-use.%s", path, machine.nodename);
     c->fd = open(c->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -109,18 +85,18 @@ static bool is_anothers(const struct claim *c)
 {
     int64_t now_ms = time_epoch_ms();
 
-    if (!c->by[0] || !strcmp(c->by, c->owner))
+    if (!c->said.by[0] || !strcmp(c->said.by, c->owner))
         return false;
-    if (now_ms < c->until_ms && c->until_ms <= now_ms + (int64_t)(CLAIM_MAX_S * 1000))
+    if (now_ms < c->said.until_ms && c->said.until_ms <= now_ms + (int64_t)(CLAIM_MAX_S * 1000))
         return true;
-    AUTO_MEM char *root = mem_printf("%s/%s", c->parent, c->by);
+    AUTO_MEM char *root = mem_printf("%s/%s", c->parent, c->said.by);
     return lease_has_work(root);
 }
 
 /* By what is left of it: nothing is there yet for which it was taken. */
 static bool is_of_looking(const struct claim *c)
 {
-    return c->until_ms <= time_epoch_ms() + (int64_t)(CLAIM_LOOKING_S * 1000);
+    return c->said.until_ms <= time_epoch_ms() + (int64_t)(CLAIM_LOOKING_S * 1000);
 }
 
 static int write_claim(const struct claim *c, const char *text, struct err *e)
@@ -137,19 +113,22 @@ int claim_take(
 {
     AUTO_CLEAR(claim) struct claim c = {.fd = -1};
 
-    if (!is_word(token) || !*label || strlen(label) > WORD_MAX || strchr(label, '\n'))
+    if (!inuse_is_word(token) || !*label || strlen(label) > INUSE_WORD_MAX || strchr(label, '\n'))
         return err_set(e, ERR_USAGE, "claim: a token is a word, a label one line of text");
     if (claim_open(&c, root, e) < 0)
         return -1;
     if (is_anothers(&c))
-        return err_set(e, ERR_NOFIT, "in use by %s", c.label);
+        return err_set(e, ERR_NOFIT, "in use by %s", c.said.label);
     if (seconds > CLAIM_MAX_S)
         seconds = CLAIM_MAX_S;
     /* Another job of this home only looked for a host. */
-    if (!strcmp(c.by, c.owner) && seconds <= CLAIM_LOOKING_S && !is_of_looking(&c))
+    if (!strcmp(c.said.by, c.owner) && seconds <= CLAIM_LOOKING_S && !is_of_looking(&c))
         return 0;
-    AUTO_MEM char *text = mem_printf("%s %s %" PRId64 " %s\n", c.owner, token,
-                                     time_epoch_ms() + (int64_t)(seconds * 1000), label);
+    struct inuse ours = {.until_ms = time_epoch_ms() + (int64_t)(seconds * 1000)};
+    snprintf(ours.by, sizeof ours.by, "%s", c.owner);
+    snprintf(ours.token, sizeof ours.token, "%s", token);
+    snprintf(ours.label, sizeof ours.label, "%s", label);
+    AUTO_MEM char *text = inuse_text(&ours);
     return write_claim(&c, text, e);
 }
 
@@ -159,6 +138,7 @@ int claim_release(const char *root, const char *token, struct err *e)
 
     if (claim_open(&c, root, e) < 0)
         return -1;
-    bool is_ours = !strcmp(c.by, c.owner) && (!strcmp(c.token, token) || is_of_looking(&c));
+    bool is_ours =
+        !strcmp(c.said.by, c.owner) && (!strcmp(c.said.token, token) || is_of_looking(&c));
     return is_ours ? write_claim(&c, "", e) : 0;
 }

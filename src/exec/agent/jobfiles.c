@@ -10,6 +10,7 @@
 #include "exec/agent/modes.h"
 #include "exec/digest.h"
 #include "exec/reuse.h"
+#include "exec/reuse_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,70 +204,16 @@ static void cache_keep_move(struct cache *c, const char *path, uint64_t size, do
 
 /* ---- the files of a job ---- */
 
-struct wanted {
-    char name[DIGEST_TEXT];
-    uint64_t size;
-    mode_t mode;
-    time_t mtime_s;
-    const char *path; /* in the line */
-};
-
-/* A relative path that leads nowhere else. */
-static bool stays_below(const char *path)
-{
-    for (const char *at = path; *at;) {
-        size_t n = strcspn(at, "/");
-        if (!n || (n == 1 && *at == '.') || (n == 2 && !memcmp(at, "..", 2)))
-            return false;
-        at += n;
-        if (*at == '/' && !*++at)
-            return false;
-    }
-    return *path;
-}
-
-/* A number and the space behind it. */
-static bool take_number(const char **at, int base, uint64_t *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtoull(*at, &end, base);
-    if (**at < '0' || **at > '9' || *end != ' ' || errno || *out > INT64_MAX)
-        return false;
-    *at = end + 1;
-    return true;
-}
-
-static bool parse(char *line, struct wanted *out)
-{
-    const char *at = line + DIGEST_TEXT;
-    size_t n = strlen(line);
-
-    if (n <= DIGEST_TEXT || line[n - 1] != '\n' || line[DIGEST_TEXT - 1] != ' ')
-        return false;
-    line[n - 1] = line[DIGEST_TEXT - 1] = 0;
-    memcpy(out->name, line, DIGEST_TEXT);
-    uint64_t mode, mtime_s;
-    if (!take_number(&at, 10, &out->size) || !take_number(&at, 8, &mode) ||
-        !take_number(&at, 10, &mtime_s))
-        return false;
-    out->mode = (mode_t)mode & 07777;
-    out->mtime_s = (time_t)mtime_s;
-    out->path = at;
-    return cachedir_good_name(out->name) && stays_below(out->path);
-}
-
 static int each(FILE *list,
-                int (*visit)(void *context, const struct wanted *w, struct err *e),
+                int (*visit)(void *context, const struct reuse_line *w, struct err *e),
                 void *context,
                 struct err *e)
 {
     char line[REUSE_LINE_MAX];
 
     for (int i = 0; fgets(line, sizeof line, list); i++) {
-        struct wanted w;
-        if (i == REUSE_FILES_MAX || !parse(line, &w))
+        struct reuse_line w;
+        if (i == REUSE_FILES_MAX || !reuse_line_parse(line, &w))
             return err_set(e, ERR_USAGE, "line %d of the list of files cannot be read", i + 1);
         if (visit(context, &w, e) < 0)
             return -1;
@@ -289,7 +236,7 @@ static void stage_open(struct stage *s, const char *dir, bool make)
 }
 
 /* Where it goes; the directories above it are there then. */
-static char *path_for(const struct stage *s, const struct wanted *w, struct err *e)
+static char *path_for(const struct stage *s, const struct reuse_line *w, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/%s", s->dir, w->path);
     char *slash = strrchr(path, '/');
@@ -302,7 +249,7 @@ static char *path_for(const struct stage *s, const struct wanted *w, struct err 
 }
 
 /* 1: placed; 0: not there. */
-static int place_one(struct stage *s, const struct wanted *w, struct err *e)
+static int place_one(struct stage *s, const struct reuse_line *w, struct err *e)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = w->mtime_s}};
 
@@ -321,7 +268,7 @@ static int place_one(struct stage *s, const struct wanted *w, struct err *e)
     return there;
 }
 
-static int place(void *context, const struct wanted *w, struct err *e)
+static int place(void *context, const struct reuse_line *w, struct err *e)
 {
     struct stage *s = context;
     int there = place_one(s, w, e);
@@ -345,7 +292,7 @@ int jobfiles_place(const char *dir, FILE *list, FILE *answer, struct err *e)
     return result;
 }
 
-static int settle(void *context, const struct wanted *w, struct err *e)
+static int settle(void *context, const struct reuse_line *w, struct err *e)
 {
     struct stage *s = context;
     AUTO_MEM char *path = mem_printf("%s/%s", s->dir, w->path);

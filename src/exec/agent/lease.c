@@ -3,9 +3,9 @@
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "exec/agent/jobdir.h"
 #include "exec/agent/modes.h"
+#include "exec/inuse.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -56,9 +56,7 @@ static void look(struct lease *l)
         return;
     l->seen = now;
     AUTO_MEM char *text = jobdir_read_small(l->path, 64, NULL);
-    if (text)
-        text[strcspn(text, "\n")] = 0;
-    if (text && number_parse(text, &seconds) && seconds >= 0)
+    if (text && inuse_lease(text, &seconds))
         l->lapses_s = boot_time_s() + seconds;
 }
 

@@ -9,6 +9,7 @@
 #include "exec/agent/processes.h"
 #include "exec/agent/wrap.h"
 #include "exec/jobfile.h"
+#include "exec/mask.h"
 #include "exec/statefile.h"
 
 #include <stddef.h>
@@ -46,29 +47,6 @@ void start_clear(struct started *s);
 char **start_env(const struct jobdir *d, const struct jobfile *job, bool in_container);
 /* Of an environment as above; NULL when it is not there. */
 const char *env_get(char *const *env, const char *name);
-
-/* ---- mask.c ---- */
-
-#define MASK_LEAST 4
-
-struct mask {
-    struct mask_value *values; /* borrowed from the job */
-    size_t n, cap_values;
-    char *seen, *out; /* as they came, and with stars */
-    size_t cap;
-    size_t held;     /* bytes at the beginning of seen that may begin a secret */
-    size_t n_marked; /* so many of them end one that began before */
-    bool covered;    /* stars stand for the byte before seen */
-};
-
-/* job stays until mask_clear. */
-void mask_init(struct mask *m, const struct jobfile *job);
-void mask_clear(struct mask *m);
-/* What can be written of what was held and these bytes: *out_out, borrowed until the next call. The
- * end is held when it may begin a secret, however long nothing more comes. */
-size_t mask_take(struct mask *m, const char *bytes, size_t n, const char **out_out);
-/* What was held, when nothing more comes. */
-size_t mask_rest(struct mask *m, const char **out_out);
 
 /* ---- sample.c ---- */
 

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/core/home.h"
+#include "broker/daemon/control_line.h"
 #include "broker/daemon/control_socket.h"
 #include "tap.h"
 
@@ -117,7 +118,7 @@ static void test_bad_guests(struct control_socket *d)
     static const char *const lines[] = {"hello\n",  "wait\n",     "wait x\n",
                                         "wait 0\n", "wait 7 8\n", "wait 99999999999999999999\n",
                                         "WAKE\n",   "wait -3\n"};
-    char text[256], longer[CONTROL_SOCKET_LINE_MAX + 1];
+    char text[256], longer[CONTROL_LINE_MAX + 1];
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         int fd = enter(d);

@@ -1,8 +1,7 @@
 /* Stars for secrets do not depend on the pieces in which the text comes: whatever the cuts, the
  * output is that of a plain definition over the whole text. */
 #include "base/mem.h"
-#include "exec/agent/supervise.h"
-#include "exec/jobfile.h"
+#include "exec/mask.h"
 #include "tap.h"
 
 #include <stdbool.h>

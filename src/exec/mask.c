@@ -1,10 +1,6 @@
-/* Takes the values of secrets out of what a job prints, before it is written anywhere: three
- * stars stand for a value, and for each line of one that has several, however long they are; also
- * for values that overlap or follow each other without a gap. Values and lines of fewer than
- * MASK_LEAST bytes stay: they are everywhere. In which pieces the text comes makes no difference.
- */
+#include "exec/mask.h"
+
 #include "base/mem.h"
-#include "exec/agent/supervise.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
