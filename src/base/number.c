@@ -66,6 +66,17 @@ bool number_prefix(const char *text, const char **end_out, double *out)
     return true;
 }
 
+bool number_percent(const char *text, double *out)
+{
+    const char *end;
+    double percent;
+
+    if (!number_prefix(text, &end, &percent) || (*end && strcmp(end, "%") != 0))
+        return false;
+    *out = percent / 100;
+    return true;
+}
+
 bool number_parse(const char *text, double *out)
 {
     const char *end;

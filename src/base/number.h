@@ -11,6 +11,8 @@
 bool number_prefix(const char *text, const char **end_out, double *out);
 /* The whole text is one finite decimal number. */
 bool number_parse(const char *text, double *out);
+/* The same for a share given in percent, with or without the sign: "1%" and "1" are 0.01. */
+bool number_percent(const char *text, double *out);
 
 /* How many significant digits, 15 to 17, a finite number needs to be read back as it is. */
 int number_digits(double v);

@@ -239,6 +239,9 @@ struct ask {
     struct arena *arena; /* of picks and choices that are not the problem's own */
 };
 
+/* plan.c: what a query asks of a solver from now on. Domain and arena are the caller's to free. */
+struct ask question_ask(const struct plan_problem *p, const struct plan_query *query);
+
 /* A query and what solvers are asked for its answer. */
 struct question {
     struct ask ask;

@@ -261,18 +261,22 @@ static int answer_question(struct question *q, struct plan_answer *answer, struc
     return 0;
 }
 
+struct ask question_ask(const struct plan_problem *p, const struct plan_query *query)
+{
+    return (struct ask){.p = p,
+                        .domain = domain_of(p, query),
+                        .goal = goal_from_query(query),
+                        .cutoff = cutoff_from_now(query->now_s, query->solve_limit_s),
+                        .arena = arena_new(ANSWER_CAP_BYTES)};
+}
+
 int plan_solve(const struct plan_problem *p,
                const struct plan_query *query,
                struct plan_answer *answer,
                struct err *e)
 {
     double start_s = query->now_s();
-    struct question q = {.ask = {.p = p,
-                                 .domain = domain_of(p, query),
-                                 .goal = goal_from_query(query),
-                                 .cutoff = cutoff_from_now(query->now_s, query->solve_limit_s),
-                                 .arena = arena_new(ANSWER_CAP_BYTES)},
-                         .query = query};
+    struct question q = {.ask = question_ask(p, query), .query = query};
 
     *answer = (struct plan_answer){0};
     int result = answer_question(&q, answer, e);

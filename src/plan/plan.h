@@ -138,6 +138,22 @@ int plan_solve(const struct plan_problem *p,
                struct err *e);
 void plan_answer_clear(struct plan_answer *answer);
 
+/* How many clouds and regions a plan uses. */
+struct plan_simplicity {
+    size_t clouds, regions;
+};
+struct plan_simplicity plan_simplicity(const struct plan_problem *p, const struct plan *plan);
+
+/* Of the plans whose objective is at most (1 + margin) times the best plan's, the one with the
+ * fewest clouds, then the fewest regions, then the best: into out, which is the caller's to free
+ * and stays empty where it is no simpler than best. query: the one that best answers. False when
+ * the query's limit came first: there may be a simpler one. */
+bool plan_simplify(const struct plan_problem *p,
+                   const struct plan_query *query,
+                   const struct plan *best,
+                   double margin,
+                   struct plan *out);
+
 /* Adds the guesses behind a finished plan: speeds and storage prices without a row. */
 void plan_note_guesses(const struct plan_problem *p,
                        const struct plan *plan,

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/number.h"
 #include "spec/config_edit.h"
 #include "spec/reader.h"
 #include "spec/value.h"
@@ -85,12 +86,26 @@ static void read_preemptions(const struct reader_value *v, void *into)
                &c->preemptions_other);
 }
 
+static void read_simplify(const struct reader_value *v, void *into)
+{
+    struct config *c = into;
+    double share;
+
+    if (v->node->kind != YAML_SCALAR || !number_percent(v->node->text, &share) || share < 0 ||
+        share > CONFIG_SIMPLIFY_MAX)
+        reader_value_error(v, "%s: write 0%% to %g%%, such as 1%%", reader_shown(v),
+                           CONFIG_SIMPLIFY_MAX * 100);
+    else
+        c->simplify = share;
+}
+
 #define INTO(use, member) READER_INTO(use, config, member)
 static const struct reader_field plan_fields[] = {
     {"boot_s", .read = read_boot},
     {"local_gbit", INTO(ABOVE, local_gbit), 0, MAX_GBIT},
     {"uplink_gbit", INTO(ABOVE, uplink_gbit), 0, MAX_GBIT},
     {"preemptions_per_hour", .read = read_preemptions},
+    {"simplify", .read = read_simplify},
     {0},
 };
 
@@ -467,6 +482,7 @@ static void set_defaults(struct config *c, struct settings *s)
         put_number(s, key, preemptions[i].value);
     }
     put_number(s, "plan.preemptions_per_hour.other", c->preemptions_other);
+    put(s, "plan.simplify", "0%", CONFIG_DEFAULT, 0);
 }
 
 /* The text of c->file; nothing when there is none. */

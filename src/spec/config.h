@@ -47,6 +47,9 @@ enum config_origin { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLA
 
 /* One value by its dotted name ("plan.preemptions_per_hour.aws"). Items of a list are numbered from
  * 0 ("catalog.update.0"). */
+/* The largest plan.simplify: ten times the optimum above it. */
+#define CONFIG_SIMPLIFY_MAX 10.0
+
 struct config_setting {
     const char *key, *value;
     enum config_origin origin;
@@ -65,6 +68,7 @@ struct config {
     struct config_rate *preemptions_per_hour; /* by cloud; defaults merged in */
     size_t n_preemptions_per_hour;
     double preemptions_other; /* clouds not in the list */
+    double simplify;          /* margin above the optimum, 0.01 = 1 %; 0 = none */
     struct config_regions *regions;
     size_t n_regions;
     const char **catalog_urls;

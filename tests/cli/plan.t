@@ -332,6 +332,116 @@ sub explains
     ok(!(grep { $p->{explain}[$_]{delta_usd} < $p->{explain}[$_ - 1]{delta_usd} } 1 .. 10), 'in order');
 }
 
+# Of two_clouds, both stages at aws cost 24.7 % more than the optimum, and need one region.
+sub simplified
+{
+    two_clouds();
+    my $p = best('the optimum');
+    is("$p->{clouds} $p->{regions}", '2 2', 'two clouds, two regions');
+    ok(!exists $p->{simplify_percent} && !exists $p->{optimum}, 'nothing was simplified');
+    ok(!exists $p->{suggestions}, 'nothing is worth a suggestion');
+    (undef, $p) = answer('--simplify', '25%');
+    is_usd($p->{cost_usd}, 2.008, 'both at aws');
+    is("$p->{status} $p->{clouds} $p->{regions} $p->{simplify_percent}", 'feasible 1 1 25', 'one region');
+    is_usd($p->{optimum}{cost_usd}, 1.61, 'beside the optimum');
+    # (2.008 - 1.61) / 2.008
+    ok(abs($p->{gap} - 0.398 / 2.008) < 1e-6, 'with its true gap');
+    ok($p->{simplify_complete}, 'and no simpler one was missed');
+    (undef, $p) = answer('--simplify', '24%');
+    is_usd($p->{cost_usd}, 1.61, 'within 24 % there is no simpler one');
+    is($p->{status}, 'optimal', 'the optimum stays');
+    (undef, $p) = answer('--simplify', '25', '--budget', '2');
+    is_usd($p->{cost_usd}, 1.61, 'nor within the budget');
+    my ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog --simplify 25%));
+    like($out, qr{^simplest within 25 % of the optimum \(\$1\.61, 35 m 30 s\), over 4 offers}m, 'in words');
+
+    config('plan: {simplify: 25%}');
+    (undef, $p) = answer();
+    is_usd($p->{cost_usd}, 2.008, 'the setting');
+    (undef, $p) = answer('--simplify', '0%');
+    is_usd($p->{cost_usd}, 1.61, 'which the option overrides');
+    (undef, $p) = answer('--solver', 'greedy');
+    ok(!exists $p->{simplify_percent}, 'a greedy plan is left as it is');
+    config('plan: {simplify: lots}');
+    ($code, undef, my $err) = run(qw(plan pipeline.yaml --catalog catalog));
+    is($code, 2, 'a wrong setting');
+    like($err, qr{config\.yaml:1: .*"lots": write 0% to 1000%, such as 1%}, 'with its line');
+    config();
+    fails("--simplify $_", 2, 'must be from 0% to 1000%, as in 1%', '--simplify', $_) for qw(x 1001% -1% 1%%);
+    fails('--simplify of a greedy plan', 2, 'greedy', qw(--simplify 1% --solver greedy));
+}
+
+# The one suggestion of a kind; its options, typed, give that plan.
+sub suggestion
+{
+    my ($name, $kind, @args) = @_;
+    (undef, my $p) = answer(@args);
+    my ($s) = grep { $_->{kind} eq $kind } @{$p->{suggestions} // []};
+    ok($s, $name) or return {};
+    my @kept = grep { !/objective/ && $_ ne 'time' } @args;
+    (undef, my $typed) = answer(@kept, split ' ', $s->{options});
+    is("$typed->{cost_usd} $typed->{time_s}", "$s->{cost_usd} $s->{time_s}", "$name: $s->{options} gives it");
+    is_usd($s->{delta_usd}, $s->{cost_usd} - $p->{cost_usd}, "$name: dollars");
+    return $s;
+}
+
+sub suggestions
+{
+    # As two_clouds, but a costs $0.99 at gcp and leaving it $0.001: 0.99 + 1 + 0.01 + 0.001 = $2.001. At aws
+    # alone $2.008, 0.35 % more and 2 s less.
+    two_clouds();
+    offers('aws,r1,,m1,4,16,,,,3.6,,', 'aws,r1,,g1,4,16,T4,1,,3.6,,', 'gcp,z1,,n1,4,16,,,,3.564,,',
+           'gcp,z1,,g2,4,16,T4,1,,14.4,,');
+    transfers('gcp,*,internet,*,0.0001,0,8,0', 'aws,*,internet,*,0.05,0,8,0');
+    my $s = suggestion('a simpler plan', 'simpler');
+    is("$s->{options} $s->{clouds} $s->{regions}", '--simplify 1% 1 1', 'within 1 %');
+    is_usd($s->{cost_usd}, 2.008, 'its cost');
+    my ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($out, qr{^1 cloud and 1 region instead of 2 and 2: \$0\.0070 \(0\.35 %\) more, 2\.0 s sooner: --simplify 1%$}m,
+         'in words');
+    (undef, my $p) = answer('--simplify', '0.3%');
+    is_usd($p->{cost_usd}, 2.001, 'not within 0.3 %');
+    ok(!exists $p->{suggestions}, 'who asks for simplicity gets no suggestion');
+
+    # A hundredth of the prices, half for a at gcp, no egress: 0.005 + 0.0101 = $0.0151, at aws alone $0.02008:
+    # 33 % more, but not a cent. A cent is 66.2 % of $0.0151.
+    offers('aws,r1,,m1,4,16,,,,0.036,,', 'aws,r1,,g1,4,16,T4,1,,0.036,,', 'gcp,z1,,n1,4,16,,,,0.018,,',
+           'gcp,z1,,g2,4,16,T4,1,,0.144,,');
+    transfers('gcp,*,internet,*,0,0,8,0', 'aws,*,internet,*,0.05,0,8,0');
+    $s = suggestion('a cent', 'simpler');
+    is($s->{options}, '--simplify 66.2%', 'the margin that it takes');
+    is_usd($s->{cost_usd}, 0.02008, 'its cost');
+
+    # 4 hours at $1, or 2 at $2.06: $0.12 and 3 % more. With the boot 4 h 1 m and 2 h 1 m.
+    offers('aws,r1,,slow,4,16,,,,1,,', 'aws,r1,,fast,4,16,,,,2.06,,');
+    pipeline('name: s', 'estimate: {hours: {slow: 4, fast: 2}}');
+    $s = suggestion('sooner', 'sooner');
+    is_usd($s->{cost_usd}, 4.12, 'for $4.12');
+    is_s($s->{delta_s}, -7200, 'two hours');
+    ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($out, qr{^3 % more \(\$0\.12\) ends 2 h 00 m sooner: --deadline 2h0?1m$}m, 'in words');
+    for my $limit (['--budget', '4.1'], ['--solve-limit', '0'], ['--risk', 'p95'], ['--objective', 'value']) {
+        (undef, $p) = answer(@$limit);
+        ok(!exists $p->{suggestions}, "@$limit: none");
+    }
+    # 2 h 24 m for 6 % more is not little; 3 h 15 m saves 19 %, which is not much.
+    offers('aws,r1,,slow,4,16,,,,1,,', 'aws,r1,,fast,4,16,,,,2.12,,');
+    (undef, $p) = answer();
+    ok(!exists $p->{suggestions}, '6 % more is not little');
+    pipeline('name: s', 'estimate: {hours: {slow: 4, fast: 3.25}}');
+    offers('aws,r1,,slow,4,16,,,,1,,', 'aws,r1,,fast,4,16,,,,1.25,,');
+    (undef, $p) = answer();
+    ok(!exists $p->{suggestions}, '19 % sooner is not much');
+
+    # 2 hours at $2, or 2 h 3 m at $1: 2.5 % longer, $4 or $2.05.
+    offers('aws,r1,,fast,4,16,,,,2,,', 'aws,r1,,mid,4,16,,,,1,,');
+    pipeline('name: s', 'estimate: {hours: {fast: 2, mid: 2.05}}');
+    $s = suggestion('cheaper', 'cheaper', '--objective', 'time');
+    is_usd($s->{cost_usd}, 2.05, 'for $2.05');
+    ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog --objective time));
+    like($out, qr{^2 % longer \(3 m 00 s\) costs \$1\.95 less: --objective cost --deadline 2h0?4m$}m, 'in words');
+}
+
 sub what_if
 {
     two_clouds();
@@ -479,6 +589,8 @@ nothing_within_limits();
 limit_reached();
 together();
 explains();
+simplified();
+suggestions();
 what_if();
 pictures();
 check_file();

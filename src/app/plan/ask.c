@@ -155,6 +155,26 @@ static int ask_without_limits(struct app_plan *p, struct err *e)
     return 0;
 }
 
+/* A simpler plan within the margin takes the place of the optimum. */
+static void simplify(struct app_plan *p)
+{
+    struct plan_query query = app_plan_query(p, &p->settings);
+    struct plan_answer *a = &p->answer;
+    struct plan simple;
+
+    p->simplify_complete =
+        plan_simplify(p->problem, &query, &a->plan, p->settings.simplify, &simple);
+    p->is_simplified = simple.stages != NULL;
+    if (!p->is_simplified)
+        return;
+    p->optimum = (struct plan_point){a->plan.cost_microusd, a->plan.time_s};
+    free(a->plan.stages);
+    a->plan = simple;
+    a->objective = app_plan_objective(&p->settings.goal, simple.cost_microusd, simple.time_s);
+    a->gap = a->objective > a->bound ? (a->objective - a->bound) / a->objective : 0;
+    a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
+}
+
 int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
 {
     p->guesses.arena = p->arena;
@@ -172,6 +192,8 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
     query.pareto = pareto;
     if (plan_solve(p->problem, &query, &p->answer, e) < 0)
         return -1;
+    if (plan_found(&p->answer) && p->settings.simplify > 0)
+        simplify(p);
     if (plan_found(&p->answer))
         plan_note_guesses(p->problem, &p->answer.plan, &p->guesses);
     return 0;

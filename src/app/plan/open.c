@@ -92,8 +92,8 @@ static int load_models(struct app_plan *p, struct app *app, struct err *e)
 /* Makes the texts of q copies in arena. */
 static int keep_request(struct plan_request *q, struct arena *arena, struct err *e)
 {
-    const char **texts[] = {&q->file,   &q->pipeline, &q->objective,  &q->cloud,
-                            &q->region, &q->catalog,  &q->throughputs};
+    const char **texts[] = {&q->file,   &q->pipeline, &q->objective,   &q->cloud,
+                            &q->region, &q->catalog,  &q->throughputs, &q->simplify};
     const char **env = arena_alloc(arena, q->env.n, sizeof *env);
     bool fits = env != NULL;
 
@@ -144,6 +144,8 @@ int app_plan_open(struct app_plan *p,
     p->config = app_config(app, e);
     if (!p->config)
         return -1;
+    if (!q->simplify && p->settings.solver != PLAN_GREEDY)
+        p->settings.simplify = p->config->simplify;
     p->catalog = q->catalog ? catalog_open_dir(q->catalog, e) : catalog_open(p->config->home, e);
     if (!p->catalog)
         return -1;

@@ -66,8 +66,10 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     bool exists = plan_found(&p->answer);
     if (app_plan_warn_of_prices(app, p, e) < 0)
         return -1;
-    if (exists)
+    if (exists) {
         app_plan_ask_singles(p);
+        app_plan_suggest(p);
+    }
     if (app_plan_report(p, out->arena, &report, e) < 0 ||
         (exists && ask_further(p, q, out, &report, e) < 0))
         return -1;

@@ -43,6 +43,7 @@ struct plan_request {
     unsigned risk;                 /* 1 = none, 2 = p95 */
     unsigned solver;               /* enum plan_solver + 1 */
     double solve_limit_s;
+    const char *simplify; /* "1%"; NULL = as configured */
     /* The world. */
     const char *catalog;     /* directory of CSV files; NULL = the catalog in use */
     const char *throughputs; /* file; NULL = as configured */
@@ -87,7 +88,10 @@ extern const char *const app_plan_solver_choices[4];
      .help = "Search algorithm; exact, the default, proves its plan."},                            \
     {"solve_limit_s", FIELD(DURATION, type, at solve_limit_s), .option = "--solve-limit",          \
      .unit = "s", .value = "DURATION", .preset = "10",                                             \
-     .help = "Limit the search (default 10 s); its plan then comes with a lower bound."}
+     .help = "Limit the search (default 10 s); its plan then comes with a lower bound."},          \
+    {"simplify", FIELD(TEXT, type, at simplify), .value = "PERCENT", .least = 1, .most = 20,       \
+     .help = "Take the plan with the fewest clouds, then the fewest regions, whose objective is "  \
+             "at most so much above the optimum, as in 1%."}
 
 /* The catalog, the speeds and the variables of the pipeline. */
 #define PLAN_WORLD_FIELDS(type, at)                                                                \
@@ -110,12 +114,24 @@ struct app_plan_settings {
     bool risk_p95;
     enum plan_solver solver;
     size_t pinned_stage, pinned_place; /* SIZE_MAX = none */
+    double simplify;                   /* margin above the optimum, 0.01 = 1 %; 0 = none */
 };
 
 struct app_plan_single {
     const char *cloud; /* borrowed from the catalog */
     struct plan_point point;
 };
+
+/* A plan beside the plan, with the options to type for it. */
+struct app_plan_suggestion {
+    const char *kind;    /* "simpler", "sooner", "cheaper" */
+    const char *options; /* "--deadline 2h30m" */
+    struct plan_point point;
+    int64_t delta_microusd; /* to the plan */
+    double delta_s;
+    struct plan_simplicity simplicity; /* of a simpler one */
+};
+#define APP_PLAN_SUGGESTIONS_MAX 2
 
 /* Everything about one pipeline that has been asked and answered. */
 struct app_plan {
@@ -135,7 +151,12 @@ struct app_plan {
     bool limits_leave_nothing;       /* infeasible: its cheapest and fastest are without them */
     struct app_plan_single *singles; /* ascending cost */
     size_t n_singles;
-    bool singles_complete; /* false: the time for side questions ended first */
+    bool singles_complete;  /* false: the time for side questions ended first */
+    bool is_simplified;     /* settings.simplify: a simpler plan took the place of the optimum */
+    bool simplify_complete; /* false: there may be a simpler one, the search ended at its limit */
+    struct plan_point optimum;
+    struct app_plan_suggestion suggestions[APP_PLAN_SUGGESTIONS_MAX];
+    size_t n_suggestions;
 };
 
 void app_plan_free(struct app_plan *p);
@@ -155,6 +176,8 @@ struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan
 /* The best plan within each cloud that offers something for every stage, as far as the time for
  * side questions allows. Cannot fail: there is a plan already. */
 void app_plan_ask_singles(struct app_plan *p);
+/* Other plans worth a line, as far as the time for side questions allows. Cannot fail, either. */
+void app_plan_suggest(struct app_plan *p);
 /* ---- answers: texts are borrowed from the plan or live in the arena of the answer ---- */
 
 struct app_plan_accelerators {
@@ -211,6 +234,11 @@ struct app_plan_report {
     struct field_records single_cloud; /* struct app_plan_single, ascending cost */
     const char *best_single_cloud;     /* NULL = no single cloud has a plan */
     bool single_cloud_complete;        /* false: the time ended before all clouds were compared */
+    uint64_t clouds, regions;          /* that the plan uses */
+    double simplify_percent;           /* NAN = the optimum is asked for */
+    bool simplify_complete;            /* false: there may be a simpler plan */
+    const void *optimum;               /* struct plan_point; NULL = the plan is it */
+    struct field_records suggestions;  /* struct app_plan_suggestion */
     /* Where there is no plan. */
     const char *reason;
     bool limit_reached;               /* it may exist: the search ended first */

@@ -112,6 +112,30 @@ static const struct record what_if_record =
     RECORD("plan_what_if", struct app_plan_other, what_if_fields);
 /* clang-format on */
 
+/* clang-format off */
+static bool is_not_simpler(const void *record)
+{
+    return !((const struct app_plan_suggestion *)record)->simplicity.clouds;
+}
+
+static const struct field suggestion_fields[] = {
+    {"kind", FIELD(TEXT, struct app_plan_suggestion, kind), .help = "simpler, sooner or cheaper."},
+    {"options", FIELD(TEXT, struct app_plan_suggestion, options),
+     .help = "What the command line takes for it."},
+    POINT_FIELDS(struct app_plan_suggestion, point.),
+    {"delta_usd", FIELD(MONEY, struct app_plan_suggestion, delta_microusd), .unit = "USD",
+     .help = "Added cost."},
+    {"delta_s", FIELD(DURATION, struct app_plan_suggestion, delta_s), .unit = "s",
+     .help = "Added time."},
+    {"clouds", FIELD(COUNT, struct app_plan_suggestion, simplicity.clouds),
+     .is_absent = is_not_simpler, .help = "Clouds that a simpler plan uses."},
+    {"regions", FIELD(COUNT, struct app_plan_suggestion, simplicity.regions),
+     .is_absent = is_not_simpler, .help = "Regions that a simpler plan uses."},
+};
+static const struct record suggestion_record =
+    RECORD("plan_suggestion", struct app_plan_suggestion, suggestion_fields);
+/* clang-format on */
+
 /* An answer has the members of a plan, or those of a search that found none. */
 static bool has_no_plan(const void *record)
 {
@@ -131,6 +155,11 @@ static bool has_plan(const void *record)
 static bool lacks_pareto(const void *record)
 {
     return ((const struct app_plan_report *)record)->pareto.n == 0;
+}
+
+static bool lacks_margin(const void *record)
+{
+    return isnan(((const struct app_plan_report *)record)->simplify_percent);
 }
 
 static bool lacks_explain(const void *record)
@@ -187,6 +216,16 @@ static const struct field report_fields[] = {
            .help = "Cloud of the best of these plans, by the objective."),
     OF_PLAN(BOOL, single_cloud_complete,
             .help = "Whether all clouds were compared within a tenth of the search's limit."),
+    OF_PLAN(COUNT, clouds, .help = "Number of clouds that the plan uses."),
+    OF_PLAN(COUNT, regions, .help = "Number of regions that the plan uses."),
+    REPORT(REAL, simplify_percent, .omit_none = true,
+           .help = "Margin above the optimum within which the simplest plan was asked for."),
+    REPORT(BOOL, simplify_complete, .is_absent = lacks_margin,
+           .help = "Whether no plan within the margin is simpler, as far as was searched."),
+    REPORT(RECORD, optimum, .record = &point_record, .omit_none = true,
+           .help = "The optimum, where a simpler plan took its place."),
+    REPORT(RECORDS, suggestions, .record = &suggestion_record, .omit_none = true,
+           .help = "Other plans worth a look, with the options for them."),
     REPORT(RECORDS, pareto, .record = &pareto_record, .omit_none = true,
            .help = "Plans of the Pareto frontier, cheapest first."),
     REPORT(BOOL, pareto_complete, .is_absent = lacks_pareto,
@@ -350,6 +389,13 @@ static int report_plan(const struct app_plan *p,
     out->single_cloud = (struct field_records){p->singles, p->n_singles};
     out->best_single_cloud = app_plan_best_single(p);
     out->single_cloud_complete = p->singles_complete;
+    struct plan_simplicity simplicity = plan_simplicity(p->problem, plan);
+    out->clouds = simplicity.clouds;
+    out->regions = simplicity.regions;
+    out->simplify_percent = p->settings.simplify > 0 ? p->settings.simplify * 100 : (double)NAN;
+    out->simplify_complete = p->simplify_complete;
+    out->optimum = p->is_simplified ? &p->optimum : NULL;
+    out->suggestions = (struct field_records){p->suggestions, p->n_suggestions};
     return put_stages(p, plan, arena, &out->stages, e);
 }
 
@@ -376,6 +422,7 @@ int app_plan_report(const struct app_plan *p,
         .limits_leave_nothing = p->limits_leave_nothing,
         .smallest_budget_microusd = FIELD_NONE,
         .earliest_deadline_s = (double)INFINITY,
+        .simplify_percent = (double)NAN,
         .bound = a->bound,
     };
     for (size_t i = 0; i < p->spec->n_stages; i++)

@@ -2,6 +2,7 @@
 #include "app/plan/internal.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -28,6 +29,12 @@ int app_plan_settings_read(const struct plan_request *q,
         .pinned_stage = SIZE_MAX,
         .pinned_place = SIZE_MAX,
     };
+    if (q->simplify && (!number_percent(q->simplify, &out->simplify) || out->simplify < 0 ||
+                        out->simplify > CONFIG_SIMPLIFY_MAX))
+        return err_set(e, ERR_USAGE, "simplify \"%s\": must be from 0%% to %g%%, as in 1%%",
+                       q->simplify, CONFIG_SIMPLIFY_MAX * 100);
+    if (out->simplify > 0 && out->solver == PLAN_GREEDY)
+        return err_set(e, ERR_USAGE, "simplify: a greedy plan has no margin above the optimum");
     if (!isnan(q->budget_usd))
         out->goal.budget_usd = q->budget_usd;
     if (!isnan(q->deadline_s))
@@ -40,8 +47,8 @@ int app_plan_settings_read(const struct plan_request *q,
 /* ---- one change ---- */
 
 static const struct field goal_fields[] = {PLAN_GOAL_FIELDS(struct plan_request, )};
-/* All but the limit of the search. */
-#define N_GOAL (sizeof goal_fields / sizeof *goal_fields - 1)
+/* All but the limit of the search and the margin of simpler plans. */
+#define N_GOAL (sizeof goal_fields / sizeof *goal_fields - 2)
 
 static int unknown_key(const char *key, const char *const *keys, struct err *e)
 {

@@ -18,12 +18,18 @@ int cli_plan_no_plan(const struct app_plan_report *r, struct err *e);
 void cli_plan_print_explain(const struct app_plan_report *r,
                             FILE *out,
                             const struct text_look *look);
+void cli_plan_print_suggestions(const struct app_plan_report *r,
+                                FILE *out,
+                                const struct text_look *look);
 void cli_plan_print_what_if(const struct app_plan_report *r,
                             FILE *out,
                             const struct text_look *look);
 void cli_plan_print_pareto(const struct app_plan_report *r,
                            FILE *out,
                            const struct text_look *look);
+
+/* time_text shows tenths of a second; less than half of one would read 0.0 s. */
+#define SHOWN_S 0.05
 
 /* "g5.xlarge", "4 x g5.xlarge". Caller frees. */
 char *cli_plan_machine_text(const struct app_plan_machine *m);

@@ -13,9 +13,6 @@
 
 /* ---- cells ---- */
 
-/* time_text shows tenths of a second; less than half of one would read 0.0 s. */
-#define SHOWN_S 0.05
-
 char *cli_plan_machine_text(const struct app_plan_machine *m)
 {
     return m->nodes == 1 ? mem_dup(m->instance_type)
@@ -250,6 +247,18 @@ static const char *objective_value(const char *objective, double value, char out
     return out;
 }
 
+/* What was given up for a simpler plan. */
+static void print_simplified(const struct app_plan_report *r, FILE *out, const char *search)
+{
+    const struct plan_point *optimum = r->optimum;
+    char money[32], time[32];
+
+    fprintf(out, "%s within %g %% of the optimum (%s, %s), over %s\n",
+            r->simplify_complete ? "simplest" : "simpler, not proven the simplest,",
+            r->simplify_percent, money_text(optimum->cost_microusd, money),
+            time_text(optimum->time_s, time), search);
+}
+
 static void print_proof(const struct app_plan_report *r, FILE *out)
 {
     char count[32], bound[40], search[80];
@@ -257,7 +266,9 @@ static void print_proof(const struct app_plan_report *r, FILE *out)
     snprintf(search, sizeof search, "%s offer%s in %.1f ms",
              text_count((size_t)r->offers_considered, count), r->offers_considered == 1 ? "" : "s",
              r->elapsed_ms);
-    if (!strcmp(r->status, "optimal"))
+    if (r->optimum)
+        print_simplified(r, out, search);
+    else if (!strcmp(r->status, "optimal"))
         fprintf(out, "optimal: proven, gap 0 over %s\n", search);
     else if (r->bound > 0)
         fprintf(out, "feasible: not proven, gap %.2g %% over %s: no plan is below %s\n",
@@ -385,6 +396,7 @@ int cli_plan_print(const struct app_plan_report *r, FILE *out, struct err *e)
     print_totals(r, out);
     print_proof(r, out);
     print_singles(r, out, &look);
+    cli_plan_print_suggestions(r, out, &look);
     if (r->explained)
         cli_plan_print_explain(r, out, &look);
     if (r->what_if.n)

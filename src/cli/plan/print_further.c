@@ -1,9 +1,12 @@
 /* print_further: the parts of a printed plan that --explain, --what-if and --pareto ask for. */
 #include "base/mem.h"
+#include "base/money.h"
 #include "base/time.h"
 #include "cli/plan/plan.h"
 #include "view/table.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPLAIN_ROWS 10
@@ -62,6 +65,71 @@ void cli_plan_print_explain(const struct app_plan_report *r,
         table_print(t, out, 0, look);
     if (n - impossible > shown)
         fprintf(out, "%zu more locations; --json lists all.\n", n - impossible - shown);
+}
+
+/* ---- suggestions ---- */
+
+/* "3 %", "0.4 %": of a whole that is not 0. */
+static void share_text(double part, double whole, char out[static 16])
+{
+    double percent = fabs(part) / whole * 100;
+
+    snprintf(out, 16, percent >= 1 ? "%.0f %%" : "%.2g %%", percent);
+}
+
+/* "1 cloud" */
+static char *count_text(uint64_t n, const char *what)
+{
+    return mem_printf("%llu %s%s", (unsigned long long)n, what, n == 1 ? "" : "s");
+}
+
+static char *simpler_text(const struct app_plan_report *r, const struct app_plan_suggestion *s)
+{
+    char money[32], share[16], time[32];
+    AUTO_MEM char *clouds = count_text(s->simplicity.clouds, "cloud");
+    AUTO_MEM char *regions = count_text(s->simplicity.regions, "region");
+    AUTO_MEM char *pace = fabs(s->delta_s) < SHOWN_S
+                              ? mem_dup("as fast")
+                              : mem_printf("%s %s", time_text(fabs(s->delta_s), time),
+                                           s->delta_s < 0 ? "sooner" : "later");
+
+    if (r->point.cost_microusd > 0)
+        share_text((double)s->delta_microusd, (double)r->point.cost_microusd, share);
+    else
+        snprintf(share, sizeof share, "new");
+    return mem_printf("%s and %s instead of %llu and %llu: %s (%s) %s, %s: %s", clouds, regions,
+                      (unsigned long long)r->clouds, (unsigned long long)r->regions,
+                      money_text(llabs(s->delta_microusd), money), share,
+                      s->delta_microusd < 0 ? "less" : "more", pace, s->options);
+}
+
+/* "3 % more ($0.30) ends 1 h 27 m sooner: --deadline 2h30m" */
+static char *trade_text(const struct app_plan_report *r, const struct app_plan_suggestion *s)
+{
+    char money[32], time[32], share[16];
+    bool is_sooner = !strcmp(s->kind, "sooner");
+
+    money_text(llabs(s->delta_microusd), money);
+    time_text(fabs(s->delta_s), time);
+    if (is_sooner) {
+        share_text((double)s->delta_microusd, (double)r->point.cost_microusd, share);
+        return mem_printf("%s more (%s) ends %s sooner: %s", share, money, time, s->options);
+    }
+    share_text(s->delta_s, r->point.time_s, share);
+    return mem_printf("%s longer (%s) costs %s less: %s", share, time, money, s->options);
+}
+
+void cli_plan_print_suggestions(const struct app_plan_report *r,
+                                FILE *out,
+                                const struct text_look *look)
+{
+    const struct app_plan_suggestion *all = r->suggestions.items;
+
+    for (size_t i = 0; i < r->suggestions.n; i++) {
+        AUTO_MEM char *line =
+            !strcmp(all[i].kind, "simpler") ? simpler_text(r, &all[i]) : trade_text(r, &all[i]);
+        text_paragraph(out, line, 2, look);
+    }
 }
 
 void cli_plan_print_what_if(const struct app_plan_report *r,

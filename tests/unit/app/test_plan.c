@@ -182,6 +182,8 @@ static void check_side_questions(void)
     int result = app_plan_open(p, app, &q, &answer, &c.err);
     CHECK(result == 0 && app_plan_ask(p, false, &c.err) == 0, "asked: %s", c.err.text);
     app_plan_ask_singles(p);
+    app_plan_suggest(p);
+    CHECK(p->n_suggestions == 0, "no suggestion");
     result = app_plan_report(p, arena, &report, &c.err);
     CHECK(result == 0 && report.point.cost_microusd == 60000 && !report.reason,
           "the plan stands: %s", report.status);

@@ -89,11 +89,25 @@ static void hex(void)
           "their neighbours are none");
 }
 
+static void percents(void)
+{
+    double share = -1;
+
+    CHECK(number_percent("1%", &share) && share == 0.01, "1%%");
+    CHECK(number_percent("66.2", &share) && fabs(share - 0.662) < 1e-15, "without the sign");
+    CHECK(number_percent("-5%", &share) && share == -0.05, "negative: the caller's business");
+    CHECK(!number_percent("", &share) && !number_percent("%", &share) &&
+              !number_percent("1%%", &share) && !number_percent("1 %", &share) &&
+              !number_percent("one", &share),
+          "what is none");
+}
+
 int main(void)
 {
     hex();
     parse();
     agrees_with_strtod();
     prefix();
+    percents();
     return TAP_DONE();
 }
