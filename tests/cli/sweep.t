@@ -3,19 +3,27 @@
 . "$(dirname "$0")/tap.sh"
 
 cat >train.sh <<'END'
-# train.sh LR STEPS: loss = LR + 1/step; begins where its checkpoint ended.
-step=0
+# train.sh LR STEPS HOLD: loss = LR + 1/step; begins where its checkpoint ended. At each "STEP LR" that
+# the file HOLD lists it waits to be stopped, so that no trial outruns the command that compares them.
+step=0 lr=$1 steps=$2 hold=$3
 [ -f "$TRADEWIND_CHECKPOINT/step" ] && step=$(cat "$TRADEWIND_CHECKPOINT/step") && echo "resumed at $step"
 trap 'echo $step >"$TRADEWIND_CHECKPOINT/step"; exit 1' TERM
-while [ $step -lt $2 ]; do
+while [ $step -lt $steps ]; do
     step=$((step + 1))
-    echo "[TRADEWIND_METRIC] loss $step $(awk -v l=$1 -v s=$step 'BEGIN { printf "%.6f", l + 1 / s }')"
-    sleep 0.05 &
+    echo "[TRADEWIND_METRIC] loss $step $(awk -v l=$lr -v s=$step 'BEGIN { printf "%.6f", l + 1 / s }')"
+    grep -qx "$step $lr" "$hold" && sleep 60 &
     wait $!
 done
-echo $1 >"$TRADEWIND_OUTPUT/lr"
+echo $lr >"$TRADEWIND_OUTPUT/lr"
 END
 mkdir code && mv train.sh code
+
+# holds STEP LR...: lines of a file HOLD
+holds() {
+    local step=$1
+    shift
+    printf "$step %s\n" "$@"
+}
 
 # ---- a grid with a metric ----
 
@@ -50,26 +58,87 @@ contains "$(<progress)" "5 jobs, 0 finished before, 5 submitted now" "another se
 
 # ---- halving ----
 
-# 9 trials: two rungs, at steps 1 and 3; of 9 trials 3 pass the first, of 3 one the second.
-halving=("$TRADEWIND" sweep halving --json --search halving --metric loss --output halved --code code -- \
-    sh train.sh '{lr=0.9,0.8,0.7,0.1,0.2,0.3,0.4,0.5,0.6}' 40)
+# 9 trials: two rungs, at steps 1 and 3. Seed 0 (SplitMix64) draws 0.9, 0.8, 0.7, 0.1 to 0.6. One at a
+# time, every decision follows from the rule: 0.9 and 0.8 stop at step 1, 0.7 is the best of three;
+# 0.1 is the best of four; of six two pass, so that 0.2 continues; then 0.1 is the best of three at
+# step 3, and ends. With the ninth trial 0.3 continues as well.
+{
+    holds 1 0.9 0.8 0.2 0.3 0.4 0.5 0.6
+    holds 3 0.7 0.1 0.2 0.3
+} >code/one-by-one
+halving=("$TRADEWIND" sweep halving --json --search halving --metric loss --output halved --parallel 1 --code code -- \
+    sh train.sh '{lr=0.7,0.3,0.2,0.8,0.5,0.6,0.4,0.9,0.1}' 40 one-by-one)
 check "halving" "${halving[@]}" >out.json 2>progress
 is "$(json "d['finished'], d['stopped'], d['jobs_count']" <out.json)" "1 8 9" "one of nine trials finishes"
-is "$(json "(lambda t: (t['params']['lr'], t['state'], t['step']))(d['trials'][0])" <out.json)" "(0.1, 'finished', 40.0)" "the best one"
-is "$("$TRADEWIND" cat /halved/lr@halved:best)" 0.1 "whose output is @SET:best"
-is "$(json "all(t['step'] < 40 for t in d['trials'][1:])" <out.json)" True "the others were stopped early"
-jobs=$(json "' '.join(str(j) for t in d['trials'] for j in t['jobs'][1:])" <out.json)
-check "some were continued" test -n "$jobs"
-for job in $jobs; do "$TRADEWIND" job logs "$job"; done >logs
-check "from their checkpoints" grep -q '^resumed at [1-9]' logs
+is "$(json "'\n'.join('%s %s %g %d' % t for t in sorted((t['params']['lr'], t['state'], t['step'], len(t['jobs'])) for t in d['trials']))" <out.json)" \
+    "0.1 finished 40 2
+0.2 stopped 3 2
+0.3 stopped 3 2
+0.4 stopped 1 1
+0.5 stopped 1 1
+0.6 stopped 1 1
+0.7 stopped 3 1
+0.8 stopped 1 1
+0.9 stopped 1 1" "each trial goes as far as it is among the best third"
+is "$(json "d['trials'][0]['params']['lr'], d['trials'][0]['best']" <out.json)" "0.1 True" "the finished one ranks first"
+is "$("$TRADEWIND" cat /halved/lr@halved:best)" 0.1 "its output is @SET:best"
+for job in $(json "' '.join(str(t['jobs'][1]) for t in sorted(d['trials'], key=lambda t: t['params']['lr']) if len(t['jobs']) > 1)" <out.json); do
+    "$TRADEWIND" job logs "$job" | head -n 1
+done >logs
+is "$(<logs)" $'resumed at 3\nresumed at 1\nresumed at 1' "three continue from their checkpoints"
+contains "$("$TRADEWIND" job show "$(json "d['trials'][0]['jobs'][0]" <out.json)")" "halving: not among the best at step 3" \
+    "job show says why a trial was stopped"
 "${halving[@]}" >text 2>progress
 contains "$(<progress)" "9 jobs, 1 finished before, 0 submitted now" "the same command has nothing left to do"
 
+# Side by side, in whatever order: only the best trial goes beyond a rung by itself.
+for rung in 1 3; do holds $rung 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9; done >code/together
+sed -i '/^1 0.[23]$/d' code/together # may pass the first rung before they are told to stop
+"$TRADEWIND" config set limits.jobs_per_user 9 >/dev/null
+together=("$TRADEWIND" sweep together --json --search halving --metric loss --cpus 0.5 --memory 256 --code code -- \
+    sh train.sh '{lr=0.9,0.8,0.7,0.1,0.2,0.3,0.4,0.5,0.6}' 40 together)
+check "halving of trials side by side" "${together[@]}" >out.json 2>progress
+# The value at a rung is LR + 1/rung: trials rank by their LR.
+cat >rule.py <<'END'
+import json, sys
+trials = json.load(sys.stdin)['trials']
+for t in trials:
+    rung = max(r for r in (1, 3) if t['step'] >= r)
+    there = sorted(o['params']['lr'] for o in trials if o['step'] >= rung)
+    is_best = t['params']['lr'] in there[:len(there) // 3]
+    good = t['state'] == 'finished' or t['state'] == 'stopped' and t['step'] < 40 and not is_best
+    if not good:
+        print(t['params']['lr'], t['state'], 'at step', t['step'], there)
+END
+is "$(python3 rule.py <out.json)" "" "a trial that is among the best third of its rung does not stop"
+is "$(json "(lambda t: (t['params']['lr'], t['state'], t['step'], t['best']))(d['trials'][0])" <out.json)" "(0.1, 'finished', 40.0, True)" \
+    "the best trial finishes"
+"${together[@]}" >text 2>progress
+contains "$(<progress)" "finished before, 0 submitted now" "and the same command has nothing left to do"
+
+# A trial may be stopped while it is queued: its checkpoint is then that of an earlier job.
+holds 1 0.1 0.2 0.3 >code/queued
+"$TRADEWIND" config set limits.jobs_per_user 1 >/dev/null
+trial=("$TRADEWIND" job submit --name "sweep queued" --cpus 1 --memory 256 --checkpoint 10m --code code -- sh train.sh 0.1 2 queued)
+stopped=$("${trial[@]}" 2>&1 | sed -n 's/^job //p')
+until "$TRADEWIND" job metrics "$stopped" 2>/dev/null | grep -q loss; do sleep 0.05; done
+queued=$("${trial[@]}" 2>&1 | sed -n 's/^job //p')
+"$TRADEWIND" job kill "$queued" --reason "halving: by hand" >/dev/null
+"$TRADEWIND" job kill "$stopped" --reason "halving: by hand" >/dev/null
+"$TRADEWIND" job wait "$queued" "$stopped" >/dev/null
+"$TRADEWIND" sweep queued --json --search halving --metric loss --memory 256 --code code -- \
+    sh train.sh '{lr=0.1,0.2,0.3}' 2 queued >out.json 2>progress
+is "$(json "d['trials'][0]['state'], len(d['trials'][0]['jobs'])" <out.json)" "finished 3" "a trial that was stopped in the queue continues"
+is "$("$TRADEWIND" job logs "$(json "d['trials'][0]['jobs'][2]" <out.json)" | head -n 1)" "resumed at 1" "from its last checkpoint"
+"$TRADEWIND" config set limits.jobs_per_user 4 >/dev/null
+
 # ---- resuming ----
 
-# Killed while trials wait for their turn; the records say where the next command begins.
+# Killed while trials wait for their turn; the records say where the next command begins. Seed 0 draws
+# 0.2 and 0.1 first: only they are ever among the best third.
+holds 1 0.3 0.4 0.5 0.6 >code/resumed
 resumed=("$TRADEWIND" sweep resumed --json --search halving --metric loss --parallel 2 --code code -- \
-    sh train.sh '{lr=0.3,0.2,0.1,0.4,0.5,0.6}' 30)
+    sh train.sh '{lr=0.3,0.4,0.1,0.6,0.5,0.2}' 30 resumed)
 "${resumed[@]}" >/dev/null 2>&1 &
 sweep=$!
 until "$TRADEWIND" sweep show resumed --json 2>/dev/null | json "len(d['trials'])" 2>/dev/null | grep -q '[3-6]'; do sleep 0.05; done
@@ -81,11 +150,12 @@ is "$? $(json "d['finished'], d['stopped'], d['jobs_count'], d['trials'][0]['par
 
 # ---- limits ----
 
+# The first trial runs until it is stopped.
 "$TRADEWIND" config set prices.vcpu_hour 36000 >/dev/null # 10 USD per second
-"$TRADEWIND" sweep dear --max-cost 3 --parallel 1 --json -- sh -c 'sleep 0.2' x '{n=1..50}' >out.json 2>progress
+"$TRADEWIND" sweep dear --max-cost 3 --parallel 1 --json -- sleep '{n=1000..1049}' >out.json 2>progress
 is $? 1 "a sweep past its cap"
 contains "$(<progress)" "spending cap --max-cost reached" "says so"
-check "and stops starting trials" test "$(json "sum(1 for t in d['trials'] if t['jobs'])" <out.json)" -lt 10
+is "$(json "[t['state'] for t in d['trials'] if t['jobs']]" <out.json)" "['killed']" "stops its trial, and starts no other"
 "$TRADEWIND" config set prices.vcpu_hour 0.03 >/dev/null
 
 # ---- pipelines ----

@@ -274,6 +274,16 @@ static int make_trials(struct sweep *s, struct err *e)
 
 /* ---- starting trials ---- */
 
+/* The last job of the trial that left a checkpoint; 0 = none. A job that was stopped in the queue
+ * left none. */
+static int64_t job_to_continue(const struct sweep_trial *trial, const char *home)
+{
+    for (size_t i = trial->n; i-- > 0;)
+        if (checkpoint_is_there(home, trial->ids[i]))
+            return trial->ids[i];
+    return 0;
+}
+
 /* What jobs of the sweep have in common but for the job that they continue. */
 static char *details_of(const struct sweep *s, const struct sweep_trial *trial, struct err *e)
 {
@@ -283,15 +293,13 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
     if (!home)
         return NULL;
     app_job_submitter_read(s->app, &submitter);
-    bool has_checkpoint =
-        s->trials.n_rungs && trial->n && checkpoint_is_there(home, trial->ids[trial->n - 1]);
     struct job_details details = {
         .git_commit = s->source.commit,
         .git_dirty = s->source.dirty,
         .submitter = submitter.pairs,
         .n_submitter = submitter.n,
         .checkpoint_s = s->trials.n_rungs ? CHECKPOINT_S : 0,
-        .continues = has_checkpoint ? trial->ids[trial->n - 1] : 0,
+        .continues = s->trials.n_rungs ? job_to_continue(trial, home) : 0,
     };
     app_job_gpus_set(&s->gpus, &details);
     return job_details_text(&details, e);
