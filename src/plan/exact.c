@@ -3,6 +3,7 @@
  * things remain for branching: tables that are too large even after that, and datasets with several
  * readers, whose transfers the relaxation charges in parts. plan.c and ties.c call it. */
 #include "base/mem.h"
+#include "plan/dual.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -446,7 +447,11 @@ static void solve_time(const struct ask *ask, struct solution *out)
 void exact_solve(const struct ask *ask, struct solution *out)
 {
     const struct goal *goal = &ask->goal;
+    bool time_counts = goal->objective != SPEC_COST || goal->deadline_ns != INT64_MAX;
 
+    if (time_counts && (ask->method != PLAN_BY_SHAPE || dual_is_for(ask->p)) &&
+        dual_solve(ask, out))
+        return;
     if (goal->objective == SPEC_TIME && goal->budget_microusd == INT64_MAX &&
         goal->deadline_layer == LAYER_MID)
         solve_time(ask, out);

@@ -236,6 +236,7 @@ struct ask {
     struct domain domain;
     struct goal goal;
     struct cutoff cutoff;
+    enum plan_method method;
     struct arena *arena; /* of picks and choices that are not the problem's own */
 };
 

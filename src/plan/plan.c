@@ -267,6 +267,7 @@ struct ask question_ask(const struct plan_problem *p, const struct plan_query *q
                         .domain = domain_of(p, query),
                         .goal = goal_from_query(query),
                         .cutoff = cutoff_from_now(query->now_s, query->solve_limit_s),
+                        .method = query->method,
                         .arena = arena_new(ANSWER_CAP_BYTES)};
 }
 

@@ -18,6 +18,10 @@
 
 enum plan_market { PLAN_ON_DEMAND, PLAN_SPOT, PLAN_ANY_MARKET };
 enum plan_solver { PLAN_EXACT, PLAN_GREEDY, PLAN_EXHAUSTIVE };
+/* How PLAN_EXACT searches where time counts: dual.h on DAGs with cycles, labels on chains and
+ * trees. The others are for tests: dual.h everywhere, with or without plans besides those of
+ * weighings. */
+enum plan_method { PLAN_BY_SHAPE, PLAN_DUAL, PLAN_DUAL_PLAIN };
 
 /* What the world offers: fixed for all questions about one pipeline. All borrowed. */
 struct plan_world {
@@ -88,6 +92,7 @@ struct plan_query {
     struct spec_goal goal;
     bool risk_p95; /* the deadline is held against the high end of the estimates */
     enum plan_solver solver;
+    enum plan_method method;
     double solve_limit_s;
     double (*now_s)(void); /* monotonic clock */
     bool pareto;           /* also every non-dominated (cost, time) plan */
