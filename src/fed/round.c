@@ -185,6 +185,16 @@ static void mean_clear(struct mean *m)
     m->fd = -1;
 }
 
+/* A mean that does not fit is refused for good: the same event would find no more room. */
+static int mean_error(const char *verb, struct err *e)
+{
+    if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+        return file_error(e, verb, mean_name);
+    return err_set(e, ERR_USAGE,
+                   "%s %s: %s; give it a larger one (TMPDIR), or make room, and start again", verb,
+                   mean_name, strerror(errno));
+}
+
 static int begin(void *context, uint64_t size_bytes, struct err *e)
 {
     struct mean *m = context;
@@ -196,19 +206,17 @@ static int begin(void *context, uint64_t size_bytes, struct err *e)
         return file_error(e, "create", path);
     unlink(path);
     m->size = size_bytes;
-    /* A full disk is found out about now, not in the middle. */
-    if (size_bytes && posix_fallocate(m->fd, 0, (off_t)size_bytes) == ENOSPC) {
-        errno = ENOSPC;
-        return file_error(e, "make room for", mean_name);
-    }
-    return 0;
+    /* A full disk is found out about now, not in the middle. Some file systems cannot tell. */
+    errno = size_bytes ? posix_fallocate(m->fd, 0, (off_t)size_bytes) : 0;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? mean_error("make room for", e)
+                                                                : 0;
 }
 
 static int write_at(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
 {
     const struct mean *m = context;
 
-    return file_pwrite_all(m->fd, bytes, n, offset) < 0 ? file_error(e, "write", mean_name) : 0;
+    return file_pwrite_all(m->fd, bytes, n, offset) < 0 ? mean_error("write", e) : 0;
 }
 
 static int read_at(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)

@@ -31,6 +31,7 @@ static const char usage[] =
     "  TRADEWIND_EVENT_LOG        a file for a line of JSON about each invocation\n"
     "  TRADEWIND_INSECURE=1       http:// may lead to other machines\n"
     "  TRADEWIND_LOG              info or debug: says more on standard error\n"
+    "  TRADEWIND_LISTEN           address to serve at: 127.0.0.1, or 0.0.0.0 for all of them\n"
     "\n"
     "AWS_LAMBDA_RUNTIME_API makes it a Lambda function, FUNCTIONS_CUSTOMHANDLER_PORT a custom "
     "handler\n"
@@ -58,7 +59,7 @@ static int run_server(struct function *f, struct err *e)
                        "set PORT to serve events over HTTP (Lambda and Azure set what they need); "
                        "--help lists all settings");
     if (!listen || !*listen)
-        listen = handler ? "127.0.0.1" : "0.0.0.0";
+        listen = "127.0.0.1";
     if (read_port(handler ? "FUNCTIONS_CUSTOMHANDLER_PORT" : "PORT", handler ? handler : port,
                   &number, e) < 0)
         return -1;
