@@ -71,7 +71,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all function help check test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
+.PHONY: all function help check test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag reuse_dag market_figures policy_lp
 all: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 
 help:
@@ -155,6 +155,11 @@ sim_dag: $(OUT)/sim_dag
 $(OUT)/sim_dag: $(OUT)/bench/sim_dag.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# One decision on what is reused, for bench/engine.
+reuse_dag: $(OUT)/reuse_dag
+$(OUT)/reuse_dag: $(OUT)/bench/reuse_dag.o $(LIB) $(BUILTIN)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
 # The published figures of markets, for bench/market.
 market_figures: $(OUT)/market_figures
 $(OUT)/market_figures: $(OUT)/bench/market_figures.o $(LIB) $(BUILTIN)
@@ -208,7 +213,7 @@ test:
 
 bench:
 	@tools/deps test
-	@$(MAKE) --no-print-directory -s all fill_lake sim_dag market_figures policy_lp
+	@$(MAKE) --no-print-directory -s all fill_lake sim_dag reuse_dag market_figures policy_lp
 	TRADEWIND=$(PROGRAM) bench/run
 	TRADEWIND=$(PROGRAM) bench/lake
 	TRADEWIND=$(PROGRAM) bench/engine
@@ -315,4 +320,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(AGGREGATOR_OBJ:.o=.d) $(OUT)/sdk/c/tradewind_worker.d $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/market_figures.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(AGGREGATOR_OBJ:.o=.d) $(OUT)/sdk/c/tradewind_worker.d $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/reuse_dag.d $(OUT)/bench/market_figures.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)

@@ -229,6 +229,8 @@ int app_job_source_read(struct app *app,
         return -1;
     if (input && check_input(app, input, &is_set, e) < 0)
         return err_wrap(e, "%s", answer_spell(answer, "input", option));
+    if (code)
+        app_status(app, "storing the code of %.60s", code);
     if (code && code_store(app_lake(app, e), home, code, &stored, e) < 0)
         return err_wrap(e, "%s", answer_spell(answer, "code", option));
     if (code)

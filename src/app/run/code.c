@@ -194,6 +194,7 @@ static const struct code *store_once(struct app_run_draft *c,
     codes->items = mem_room(codes->items, codes->n, &codes->cap, sizeof *codes->items);
     struct app_run_code *made = &codes->items[codes->n];
     *made = (struct app_run_code){0};
+    app_status(c->app, "storing the code of %.60s", stage->workdir);
     if ((is_far(stage) ? store_clone(c, stage, &made->code, e)
                        : code_store(c->lake, c->plan->config->home, path, &made->code, e)) < 0) {
         code_clear(&made->code);
