@@ -30,7 +30,8 @@ struct app_run_order {
 
 /* Refuses containers and mounts that the location cannot have, mounts of nothing, and code that is
  * not there. Hosts answer when the stage starts. */
-int app_run_check_stages(const struct app_plan *p,
+int app_run_check_stages(struct app *app,
+                         const struct app_plan *p,
                          const struct app_run_order *order,
                          struct err *e);
 

@@ -54,9 +54,10 @@ static const struct field event_fields[] = {
     {"event", EVENT(TEXT, event), .help = "One of stage, log, progress."},
     {"run", EVENT(INT, run), .help = "Number of the run."},
     PROGRESS_FIELDS(struct app_run_event, change., true),
-    {"rank", EVENT(INT, rank), .omit_none = true, .help = "Rank of the node that printed."},
+    {"rank", EVENT(INT, rank), .omit_none = true, 
+     .help = "Rank of the node that printed, of several."},
     {"role", EVENT(TEXT, role), .omit_none = true, .help = "Role of the node: server or worker."},
-    {"text", EVENT(TEXT, text), .omit_none = true, .help = "Line that the node printed."},
+    {"text", EVENT(TEXT, text), .omit_none = true, .help = "Line that the stage printed."},
     {"stages", EVENT(RECORDS, stages), .record = &progress_record, .omit_none = true,
      .help = "All stages as they are now."},
     {"nodes", EVENT(RECORDS, nodes), .record = &usage_record, .omit_none = true,
@@ -68,6 +69,9 @@ static const struct field request_fields[] = {
     APP_RUN_FIELD(struct app_run_get_request, run),
     {"progress", FIELD(BOOL, struct app_run_get_request, progress),
      .help = "Answer with progress events as well."},
+    {"logs", FIELD(BOOL, struct app_run_get_request, logs),
+     .help = "Answer with the lines that stages print, as log events; those of training clusters "
+             "come in any case."},
 };
 /* clang-format on */
 
@@ -78,9 +82,10 @@ struct following {
     struct told {
         enum run_stage_state state;
         int64_t job;
-    } * told;                    /* of each stage, as answered last */
-    struct open_bills open;      /* read once per look */
-    struct app_run_nodes *nodes; /* of a training cluster; NULL = it is none */
+    } * told;                     /* of each stage, as answered last */
+    struct open_bills open;       /* read once per look */
+    struct app_run_nodes **nodes; /* of each stage whose lines are told; NULL = none yet */
+    size_t n_nodes;
 };
 
 static struct app_run_event event_of(const struct following *f, const char *kind)
@@ -142,7 +147,47 @@ static char *because_of(const struct following *f, int64_t job)
     return record.because ? mem_dup(record.because) : NULL;
 }
 
-static int tell_changes(const struct following *f, const struct run *r, struct err *e)
+/* ---- logs ---- */
+
+/* Training clusters always tell their lines. */
+static bool tells_log(const struct following *f, const struct run_stage *s)
+{
+    return s->job && s->state != STAGE_REUSED && (f->request->logs || s->plan.servers);
+}
+
+/* last: the stage is over. */
+static int tell_log(
+    struct following *f, size_t i, const struct run_stage *s, bool last, struct err *e)
+{
+    struct app_run_event event = event_of(f, "log");
+
+    if (!tells_log(f, s))
+        return 0;
+    if (!f->nodes[i])
+        f->nodes[i] = app_run_nodes_new(app_home(f->app, NULL));
+    if (!s->plan.servers)
+        event.change.stage = s->plan.name;
+    app_run_nodes_look(f->nodes[i], s);
+    while (app_run_nodes_next(f->nodes[i], s, last, &event))
+        if (answer_item(f->out, &event, e) < 0)
+            return -1;
+    if (last && !s->plan.servers) {
+        app_run_nodes_free(f->nodes[i]);
+        f->nodes[i] = NULL;
+    }
+    return 0;
+}
+
+static int tell_logs(struct following *f, const struct run *r, struct err *e)
+{
+    for (size_t i = 0; i < r->n_stages; i++)
+        if (!run_stage_state_final(r->stages[i].state) &&
+            tell_log(f, i, &r->stages[i], false, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int tell_changes(struct following *f, const struct run *r, struct err *e)
 {
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_stage s = r->stages[i];
@@ -159,6 +204,9 @@ static int tell_changes(const struct following *f, const struct run *r, struct e
         began.reason = because ? because : "";
         if (before.job != s.job && ran && tell_stage(f, &began, e) < 0)
             return -1;
+        /* Its last lines come before its end. */
+        if (run_stage_state_final(s.state) && tell_log(f, i, &s, true, e) < 0)
+            return -1;
         if (tell_stage(f, &s, e) < 0)
             return -1;
     }
@@ -173,23 +221,6 @@ static const struct run_stage *cluster_of(const struct run *r)
     return r->n_stages && r->stages[0].plan.servers ? &r->stages[0] : NULL;
 }
 
-/* last: the nodes are over. */
-static int tell_logs(struct following *f, const struct run *r, bool last, struct err *e)
-{
-    const struct run_stage *s = cluster_of(r);
-    struct app_run_event event = event_of(f, "log");
-
-    if (!s)
-        return 0;
-    if (!f->nodes)
-        f->nodes = app_run_nodes_new(app_home(f->app, NULL));
-    app_run_nodes_look(f->nodes, s);
-    while (app_run_nodes_next(f->nodes, s, last, &event))
-        if (answer_item(f->out, &event, e) < 0)
-            return -1;
-    return 0;
-}
-
 static int read_usage(const struct following *f,
                       const struct run *r,
                       struct arena *a,
@@ -198,13 +229,13 @@ static int read_usage(const struct following *f,
 {
     const struct run_stage *s = cluster_of(r);
 
-    if (!s || !f->nodes || s->state != STAGE_GOING)
+    if (!s || !f->nodes[0] || s->state != STAGE_GOING)
         return 0;
     struct app_run_usage *nodes = arena_alloc(a, s->plan.nodes, sizeof *nodes);
     if (!nodes)
         return err_set(e, ERR_NOFIT, "the cluster has too many nodes");
     for (unsigned rank = 0; rank < s->plan.nodes; rank++)
-        out->n += app_run_nodes_usage(f->nodes, s, rank, &nodes[out->n]);
+        out->n += app_run_nodes_usage(f->nodes[0], s, rank, &nodes[out->n]);
     out->items = nodes;
     return 0;
 }
@@ -236,12 +267,13 @@ static int look(void *context, const struct run *r, struct err *e)
         return -1;
     if (!f->told) {
         f->told = mem_zero(r->n_stages + 1, sizeof *f->told);
+        f->nodes = mem_zero(r->n_stages + 1, sizeof *f->nodes);
+        f->n_nodes = r->n_stages;
         for (size_t i = 0; i < r->n_stages; i++)
             f->told[i].state = STAGE_WAITING;
     }
-    /* The start of a stage comes before its logs, its end after them. */
-    if ((is_over && tell_logs(f, r, true, e) < 0) || tell_changes(f, r, e) < 0 ||
-        (!is_over && tell_logs(f, r, false, e) < 0) ||
+    /* The start of a stage comes before its lines. */
+    if (tell_changes(f, r, e) < 0 || tell_logs(f, r, e) < 0 ||
         (f->request->progress && tell_progress(f, r, e) < 0))
         return -1;
     return is_over ? 0 : app_check_cancelled(f->app, e);
@@ -256,7 +288,9 @@ static int run_follow(struct app *app, const void *request, struct answer *out, 
     int result = app_run_wait(app, f.request->run, look, &f, &r, e);
     free(f.told);
     open_bills_clear(&f.open);
-    app_run_nodes_free(f.nodes);
+    for (size_t i = 0; i < f.n_nodes; i++)
+        app_run_nodes_free(f.nodes[i]);
+    free(f.nodes);
     if (result < 0 || app_run_read(app, &r, out->arena, &bill, e) < 0)
         return -1;
     return answer_head(out, &bill, e);

@@ -93,9 +93,12 @@ static int check_stage(const struct app_run_draft *c, const struct spec_stage *s
     return 0;
 }
 
-int app_run_check_stages(const struct app_plan *p, const struct app_run_order *order, struct err *e)
+int app_run_check_stages(struct app *app,
+                         const struct app_plan *p,
+                         const struct app_run_order *order,
+                         struct err *e)
 {
-    const struct app_run_draft c = {.plan = p, .order = order};
+    const struct app_run_draft c = {.app = app, .plan = p, .order = order};
 
     for (size_t i = 0; i < p->spec->n_stages; i++)
         if (check_stage(&c, &p->spec->stages[i], e) < 0)

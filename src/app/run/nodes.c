@@ -6,18 +6,29 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Bytes of one log in memory; a longer line comes in pieces. */
 #define PIECE ((size_t)65536)
+/* What one look hands out of one log, so that a flood leaves time for progress and for the others.
+ * What a flood is ahead by more than BEHIND_MAX is left out but for the last bytes. */
+#define LOOK_BYTES ((size_t)256 << 10)
+#define BEHIND_MAX ((off_t)4 << 20)
 
 struct node {
-    int fd;      /* of its log; -1 = there is none yet */
-    char *bytes; /* PIECE: read and not handed out */
-    size_t n;
+    int fd;         /* of its log; -1 = there is none yet */
+    off_t at;       /* read until here */
+    char *bytes;    /* PIECE: read, and from `from` on not handed out */
+    size_t from, n; /* n: end of those */
+    size_t left;    /* of LOOK_BYTES */
+    off_t left_out; /* to be told; 0 = nothing */
+    bool in_line;   /* the rest of a line that was left out in part follows */
 };
 
 struct app_run_nodes {
@@ -69,7 +80,7 @@ static void begin(struct app_run_nodes *n, const struct run_stage *s)
 {
     forget_nodes(n);
     n->job = s->job;
-    n->n = s->plan.nodes;
+    n->n = s->plan.nodes ? s->plan.nodes : 1;
     n->nodes = mem_zero(n->n, sizeof *n->nodes);
     for (unsigned i = 0; i < n->n; i++)
         n->nodes[i].fd = -1;
@@ -84,13 +95,21 @@ static void open_log(const struct app_run_nodes *n, unsigned rank)
 
 static bool has_line(const struct node *m)
 {
-    return m->n == PIECE || (m->n && memchr(m->bytes, '\n', m->n));
+    size_t n = m->n - m->from;
+
+    return n == PIECE || (n && memchr(m->bytes + m->from, '\n', n));
 }
 
+/* Until there is a whole line, or no more. */
 static void read_more(struct node *m)
 {
+    if (m->fd < 0 || has_line(m))
+        return;
     if (!m->bytes)
         m->bytes = mem_zero(PIECE, 1);
+    memmove(m->bytes, m->bytes + m->from, m->n - m->from);
+    m->n -= m->from;
+    m->from = 0;
     while (m->n < PIECE) {
         ssize_t got = read(m->fd, m->bytes + m->n, PIECE - m->n);
         if (got < 0 && errno == EINTR)
@@ -98,7 +117,25 @@ static void read_more(struct node *m)
         if (got <= 0)
             return;
         m->n += (size_t)got;
+        m->at += got;
     }
+}
+
+/* Goes on near the end of a log that grows faster than it is handed out, and at the end of one
+ * that was made shorter. */
+static void catch_up(struct node *m)
+{
+    struct stat st;
+
+    if (fstat(m->fd, &st) < 0 || (st.st_size >= m->at && st.st_size - m->at <= BEHIND_MAX))
+        return;
+    off_t to = st.st_size < m->at ? st.st_size : st.st_size - (off_t)LOOK_BYTES;
+    if (lseek(m->fd, to, SEEK_SET) < 0)
+        return;
+    m->left_out += to > m->at ? to - m->at + (off_t)(m->n - m->from) : 0;
+    m->in_line = to > m->at;
+    m->at = to;
+    m->from = m->n = 0;
 }
 
 void app_run_nodes_look(struct app_run_nodes *n, const struct run_stage *s)
@@ -111,28 +148,47 @@ void app_run_nodes_look(struct app_run_nodes *n, const struct run_stage *s)
         struct node *m = &n->nodes[rank];
         if (m->fd < 0)
             open_log(n, rank);
-        if (m->fd >= 0)
-            read_more(m);
+        if (m->fd < 0)
+            continue;
+        m->left = LOOK_BYTES;
+        catch_up(m);
+        read_more(m);
     }
 }
 
-/* Moves the first line, or what there is of it, to n->line, and reads on. */
+/* A progress bar draws over its line: what it drew last counts. */
+static void put_line(char *out, const char *bytes, size_t len)
+{
+    while (len && bytes[len - 1] == '\r')
+        len--;
+    const char *drawn = len ? memrchr(bytes, '\r', len) : NULL;
+    if (drawn) {
+        len -= (size_t)(drawn + 1 - bytes);
+        bytes = drawn + 1;
+    }
+    for (size_t i = 0; i < len; i++)
+        out[i] = (char)(bytes[i] == '\t' ? ' ' : bytes[i] ? bytes[i] : '?');
+    out[len] = '\0';
+}
+
+/* Moves the first line, or what there is of it, to n->line. */
 static void take_line(struct app_run_nodes *n, struct node *m)
 {
-    const char *newline = memchr(m->bytes, '\n', m->n);
-    size_t len = newline ? (size_t)(newline - m->bytes) : m->n;
+    const char *start = m->bytes + m->from, *newline = memchr(start, '\n', m->n - m->from);
+    size_t len = newline ? (size_t)(newline - start) : m->n - m->from;
     size_t taken = len + (newline != NULL);
 
-    memcpy(n->line, m->bytes, len);
-    n->line[len] = '\0';
-    for (char *c = n->line; (c = strchr(c, '\t'));)
-        *c = ' ';
-    if (len && n->line[len - 1] == '\r')
-        n->line[len - 1] = '\0';
-    m->n -= taken;
-    memmove(m->bytes, m->bytes + taken, m->n);
-    if (m->fd >= 0)
-        read_more(m);
+    put_line(n->line, start, len);
+    m->from += taken;
+    m->left -= taken < m->left ? taken : m->left;
+    read_more(m);
+}
+
+static void tell_left_out(struct app_run_nodes *n, struct node *m, unsigned rank)
+{
+    snprintf(n->line, PIECE, "(%.1f MB left out: tradewind job logs %" PRId64 " has them)",
+             (double)m->left_out / 1e6, n->job + rank);
+    m->left_out = 0;
 }
 
 bool app_run_nodes_next(struct app_run_nodes *n,
@@ -142,11 +198,19 @@ bool app_run_nodes_next(struct app_run_nodes *n,
 {
     for (unsigned rank = 0; rank < n->n; rank++) {
         struct node *m = &n->nodes[rank];
-        if (!has_line(m) && !(last && m->n))
+        if (m->in_line && has_line(m)) {
+            m->in_line = false;
+            take_line(n, m);
+        }
+        bool has_rest = last && m->n > m->from;
+        if (m->left_out)
+            tell_left_out(n, m, rank);
+        else if (has_rest || (has_line(m) && m->left))
+            take_line(n, m);
+        else
             continue;
-        take_line(n, m);
-        out->rank = rank;
-        out->role = role_of(s, rank);
+        out->rank = s->plan.nodes > 1 ? (int64_t)rank : FIELD_NONE;
+        out->role = s->plan.servers ? role_of(s, rank) : NULL;
         out->text = n->line;
         return true;
     }

@@ -1,5 +1,5 @@
-/* nodes: the nodes of a training cluster while it runs: the lines of their logs and their usage,
- * for run.follow. */
+/* nodes: the nodes of a stage while it runs: the lines of their logs and, of a training cluster,
+ * their usage, for run.follow. */
 #ifndef APP_RUN_NODES_H
 #define APP_RUN_NODES_H
 
@@ -7,7 +7,7 @@
 
 struct app_run_nodes;
 
-/* For a stage with a parameter server; home is borrowed. */
+/* home is borrowed. */
 struct app_run_nodes *app_run_nodes_new(const char *home);
 void app_run_nodes_free(struct app_run_nodes *n);
 AUTO_DEFINE(app_run_nodes)
@@ -15,7 +15,9 @@ AUTO_DEFINE(app_run_nodes)
 /* Reads the logs. s is the stage as it is now: a new attempt begins with new logs. */
 void app_run_nodes_look(struct app_run_nodes *n, const struct run_stage *s);
 /* Sets rank, role and text of out to the next whole line, by rank; last: also a line without a
- * newline. The text is valid until the next call. False: there is none. */
+ * newline. The text is valid until the next call. False: there is none, or the last look has handed
+ * out as much as it may; what a flood prints besides is left out, and a line says so. Control
+ * characters are as the node printed them. */
 bool app_run_nodes_next(struct app_run_nodes *n,
                         const struct run_stage *s,
                         bool last,

@@ -95,7 +95,7 @@ bool app_run_is_simulated(const struct run *r);
 /* The request of run.get, run.follow and replay.get. */
 struct app_run_get_request {
     int64_t run;
-    bool progress; /* of run.follow */
+    bool progress, logs; /* of run.follow */
 };
 extern const struct record app_run_get_record;
 /* clang-format off */
@@ -173,7 +173,8 @@ struct app_run_event {
     const char *event; /* "stage": a stage changed its state; "log"; "progress" */
     int64_t run;
     struct app_run_progress change; /* of a stage that changed its state */
-    /* A line that a node of a training cluster printed. */
+    /* A line that a stage printed, change.stage, or a node of a training cluster, which has a role.
+     */
     int64_t rank;
     const char *role, *text;
     /* Progress, ten times per second. */

@@ -288,7 +288,7 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
     if (q->image)
         chosen.image = app_job_image_read(q->image, answer_spell(out, "image", option), e);
     const struct app_run_order wanted = {.location = &chosen.location, .image = chosen.image};
-    if ((q->image && !chosen.image) || app_run_check_stages(d->plan, &wanted, e) < 0)
+    if ((q->image && !chosen.image) || app_run_check_stages(app, d->plan, &wanted, e) < 0)
         return -1;
     if (!q->dry_run)
         return start(app, q, d->plan, &chosen, out, e);

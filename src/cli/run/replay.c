@@ -120,11 +120,13 @@ static int run_replay(const struct command_args *args, struct err *e)
         return -1;
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     struct cli_run c = cli_run_of(args, terminal);
+    c.quiet = command_has(args, "--quiet");
     return replay(&c, request, e);
 }
 
 static const struct command_option replay_options[] = {
     CLI_RUN_YES_OPTION,
+    CLI_RUN_QUIET_OPTION,
     {.name = "--json",
      .help = "Print one JSON object per line: every change, the bill, and last the event replay "
              "with sets: stage, job, recorded, output and same."},
@@ -160,12 +162,14 @@ static int run_rerun(const struct command_args *args, struct err *e)
                        "rerun` repeats one job");
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     struct cli_run c = cli_run_of(args, terminal);
+    c.quiet = command_has(args, "--quiet");
     int agreed = cli_run_ask(&c, op, request, show_rerun, NULL, e);
     return agreed <= 0 ? agreed : cli_run_start(&c, op, request, e);
 }
 
 static const struct command_option rerun_options[] = {
     CLI_RUN_YES_OPTION,
+    CLI_RUN_QUIET_OPTION,
     {.name = "--json", .help = "Print one JSON object per line: every change, last the bill."},
     {0},
 };

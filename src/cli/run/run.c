@@ -218,6 +218,7 @@ static int run_pipeline(const struct command_args *args, struct err *e)
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     struct cli_run c = cli_run_of(args, terminal);
     c.detach = command_has(args, "--detach");
+    c.quiet = command_has(args, "--quiet");
     if (is_simulated)
         return simulate(&c, request, e);
     if (command_has(args, "--why"))
@@ -229,6 +230,7 @@ static int run_pipeline(const struct command_args *args, struct err *e)
 static const struct command_option options[] = {
     CLI_RUN_YES_OPTION,
     CLI_RUN_DETACH_OPTION,
+    CLI_RUN_QUIET_OPTION,
     {.name = "--json", .help = "Print one JSON object per line: every change, last the bill."},
     {0},
 };
@@ -249,6 +251,9 @@ const struct command command_run = {
         "(--on ssh, --on GROUP) a stage gets its planned resources as far as a host has them, and "
         "costs the price of the host. A simulated run (--on sim) takes milliseconds: machines "
         "boot, are preempted and refused as the seed and --faults decide.\n\n"
+        "Lines that stages print appear as they come, each behind the name of its stage; `job "
+        "logs` "
+        "has them byte for byte, and all that a flood left out here.\n\n"
         "Ctrl-C stops the run; finished stages keep their outputs, and --resume continues from "
         "there. A second Ctrl-C stops it at once. `tradewind run stop` stops a run that was "
         "started with --detach. The exit code is 0 when all stages finished, 1 when a stage "

@@ -17,6 +17,11 @@
     {                                                                                              \
         .name = "--yes", .help = "Do not ask for confirmation.", .letter = 'y'                     \
     }
+#define CLI_RUN_QUIET_OPTION                                                                       \
+    {                                                                                              \
+        .name = "--quiet", .help = "Show the progress alone, not what the stages print.",          \
+        .letter = 'q'                                                                              \
+    }
 #define CLI_RUN_DETACH_OPTION                                                                      \
     {                                                                                              \
         .name = "--detach", .help = "Start the run and exit; `run show RUN --follow` follows it, " \
@@ -28,6 +33,7 @@ struct cli_run {
     const struct command_args *args;
     struct operate_terminal *terminal;
     bool json, yes;
+    bool quiet;                     /* shows the progress alone */
     bool detach;                    /* start the run and do not follow it */
     int64_t run;                    /* that Ctrl-C stops; 0 = none yet */
     const struct operation *starts; /* the operation that started it */

@@ -173,7 +173,10 @@ static int run_show(const struct command_args *args, struct err *e)
     if (!request || !command_has(args, "--follow"))
         return request ? operate_run(args, e) : -1;
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
-    struct cli_run c = {.args = args, .terminal = terminal, .json = command_has(args, "--json")};
+    struct cli_run c = {.args = args,
+                        .terminal = terminal,
+                        .json = command_has(args, "--json"),
+                        .quiet = command_has(args, "--quiet")};
     /* Refuses a wrong number before the run is followed. */
     if (cli_run_call(&c, &run_get_operation, request, NULL, NULL, e) < 0)
         return -1;
@@ -183,9 +186,11 @@ static int run_show(const struct command_args *args, struct err *e)
 
 static const struct command_option show_options[] = {
     {.name = "--follow",
-     .help = "Show its progress until it is over. Ctrl-C ends the display; `tradewind run stop` "
+     .help = "Show its progress and what its stages print until it is over. Ctrl-C ends the "
+             "display; `tradewind run stop` "
              "stops the run.",
      .letter = 'f'},
+    CLI_RUN_QUIET_OPTION,
     {0},
 };
 

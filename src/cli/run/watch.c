@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define LINE_COLUMNS 4000
+#define LINE_BYTES_MAX 65536
 
 /* ---- one stage ---- */
 
@@ -138,17 +139,58 @@ static void draw(struct cli_run *c, const struct app_run_event *x)
 
 /* ---- events ---- */
 
-/* Lines of nodes are printed above what is drawn. */
+/* "ESC [ ... letter" and "ESC ] ... BEL", which colour a line or move the cursor. 0: s begins with
+ * neither. */
+static size_t escape_length(const char *s)
+{
+    size_t n = 2;
+
+    if (s[0] != '\033' || (s[1] != '[' && s[1] != ']'))
+        return 0;
+    if (s[1] == '[')
+        n += strspn(s + n, "0123456789:;<=>?!\"#$%&'()*+,-./ ");
+    else
+        n += strcspn(s + n, "\a\033");
+    return n + (s[n] != '\0');
+}
+
+/* Other control characters become '?'. */
+static void print_safely(FILE *out, const char *text)
+{
+    AUTO_CLEAR(buf) struct buf plain;
+
+    buf_init(&plain, LINE_BYTES_MAX);
+    for (size_t n; *text; text += n) {
+        n = escape_length(text);
+        if (n == 0)
+            buf_add(&plain, text, n = 1);
+    }
+    text_print(out, buf_str(&plain), LINE_COLUMNS);
+}
+
+/* Lines are printed above what is drawn. A terminal gets nothing that could steer it, a pipe what
+ * was printed. */
 static void print_log(struct cli_run *c, const struct app_run_event *x, FILE *out)
 {
-    if (c->drawn && isatty(STDOUT_FILENO)) {
+    bool is_terminal = isatty(STDOUT_FILENO);
+
+    if (c->drawn && is_terminal) {
         fprintf(stderr, "\033[%zuA\033[J", c->drawn);
         fflush(stderr);
         c->drawn = 0;
     }
-    fprintf(out, "[%" PRId64 " %s] ", x->rank, x->role);
-    text_print(out, x->text, LINE_COLUMNS);
+    if (x->role)
+        fprintf(out, "[%" PRId64 " %s] ", x->rank, x->role);
+    else if (x->rank != FIELD_NONE)
+        fprintf(out, "%s[%" PRId64 "] | ", x->change.stage, x->rank);
+    else
+        fprintf(out, "%s | ", x->change.stage);
+    if (is_terminal || x->role)
+        print_safely(out, x->text);
+    else
+        fputs(x->text, out);
     putc('\n', out);
+    fflush(out);
 }
 
 /* One line per change, where nothing is drawn. */
@@ -185,7 +227,9 @@ int cli_run_follow(struct cli_run *c, int64_t run, struct err *e)
     static const struct command_text text = {
         .item = print_event, .head = cli_run_print, .exit_code = exit_code};
     bool draws = !c->json && isatty(STDERR_FILENO);
-    AUTO_JSON json_t *request = json_pack("{s:I, s:b}", "run", (json_int_t)run, "progress", draws);
+    bool logs = !c->json && !c->quiet;
+    AUTO_JSON json_t *request =
+        json_pack("{s:I, s:b, s:b}", "run", (json_int_t)run, "progress", draws, "logs", logs);
 
     return operate_call_with(c->args, c->terminal, &run_follow_operation, request, &text, c, e);
 }
