@@ -134,6 +134,7 @@ static const struct reader_field limits_fields[] = {
     {"cache_gb", INTO(NUMBER, limits.cache_gb), 0, MAX_CACHE_GB},
     {"host_lost_s", INTO(NUMBER, limits.host_lost_s), 1, 1e9},
     {"jobs_per_user", INTO(COUNT, limits.jobs_per_user), 1, 1e6},
+    {"log_mb", INTO(NUMBER, limits.log_mb), 0.01, 1e6},
     {"max_usd_per_month", INTO(USD, limits.max_usd_per_month), 0, MAX_USD},
     {0},
 };
@@ -462,6 +463,7 @@ static void set_defaults(struct config *c, struct settings *s)
         .max_usd_per_month = (double)INFINITY,
         .cache_gb = 10,
         .host_lost_s = 300,
+        .log_mb = 1024,
     };
     /* N1 in us-east1 of Google Cloud. */
     c->prices = (struct config_prices){.vcpu_hour_usd = 0.031611, .gb_hour_usd = 0.004237};
@@ -471,6 +473,7 @@ static void set_defaults(struct config *c, struct settings *s)
     put_number(s, "limits.cache_gb", c->limits.cache_gb);
     put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
     put_number(s, "limits.host_lost_s", c->limits.host_lost_s);
+    put_number(s, "limits.log_mb", c->limits.log_mb);
     put_number(s, "prices.vcpu_hour", c->prices.vcpu_hour_usd);
     put_number(s, "prices.gb_hour", c->prices.gb_hour_usd);
     put_number(s, "plan.boot_s", c->boot_s);

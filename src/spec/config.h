@@ -36,6 +36,7 @@ struct config_limits {
     double max_usd_per_month; /* INFINITY = not said */
     double cache_gb;          /* of what was read from a far store, in home; 0 = none */
     double host_lost_s;       /* a host that does not answer for so long is given up */
+    double log_mb;            /* kept of the log of a job */
 };
 
 /* What an hour on the user's own machines is worth. */

@@ -13,7 +13,7 @@ GANG = """name: gang
 num_nodes: 2
 outputs: {o: 0.001}
 estimate: {seconds: 60}
-run: echo "rank $SKYPILOT_NODE_RANK"
+run: echo "rank $SKYPILOT_NODE_RANK" | tee "$TRADEWIND_OUTPUT/o/rank"
 """
 
 

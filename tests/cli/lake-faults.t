@@ -87,7 +87,7 @@ full() {
 
 full_store() {
     local i
-    disk 7424
+    disk 8448
     for i in 1 2 3 4 5 6; do
         random $((900000 + i)) >"small$i"
     done
@@ -144,8 +144,8 @@ full_database() {
     fill 64
     full "set create" set create All /
     is "$("$TRADEWIND" set ls --json | json '[s["set"] for s in d]')" "['Kept']" "no set was made"
-    full "gc --yes" gc --yes
-    is "$("$TRADEWIND" cat /first)" first "content is there after the gc that failed"
+    works "gc --yes" gc --yes --keep-latest
+    is "$("$TRADEWIND" cat /first)" first "content is there after gc"
     clean "after these"
     rm "$scratch/disk/fill"
     works "set create with room" set create All /
@@ -166,7 +166,7 @@ full_to_the_brim() {
     full "put on the last byte" put "$scratch/small1" /two
     full "set create on the last byte" set create S /one
     full "tag on the last byte" tag /one a=1
-    full "gc on the last byte" gc --yes
+    works "gc on the last byte" gc --yes
     is "$("$TRADEWIND" cat /one 2>&1)" one "reading needs no room"
     is "$("$TRADEWIND" ls -r 2>&1)" "/junk
 /one" "nor listing"

@@ -203,5 +203,6 @@ const struct operation bill_get_operation = {
     .answer = RECORD_AT("bill", struct admin_bill, bill_fields),
     .item = RECORD_AT("bill_line", struct admin_bill_line, line_fields),
     .items_name = "lines",
+    .is_live = true,
     .run = run_bill,
 };

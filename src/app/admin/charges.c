@@ -100,6 +100,33 @@ static int charge_job(void *context, const struct lake_job *job, struct err *e)
     return c->visit(c->context, &charge, e);
 }
 
+static int charge_removed(void *context, const struct lake_job_removed *job, struct err *e)
+{
+    struct charging *c = context;
+
+    if (!in_month(c, job->finished_ms) || !*job->cost_basis)
+        return 0;
+    struct admin_charge charge = {
+        .job = job->id,
+        .run = job->run,
+        .user = job->user,
+        .project = job->project,
+        .name = "removed",
+        .stage = "",
+        .cloud = job->cloud,
+        .region = "",
+        .zone = "",
+        .machine = "",
+        .instance_type = "",
+        .from_ms = job->finished_ms,
+        .until_ms = job->finished_ms,
+        .microusd = job->cost_microusd,
+        .is_measured = strcmp(job->cost_basis, BILL_HOST) == 0,
+        .basis = job->cost_basis,
+    };
+    return c->visit(c->context, &charge, e);
+}
+
 /* ---- machines ---- */
 
 /* A machine of a job is in the job's bill. */
@@ -110,8 +137,12 @@ static int charge_machine(void *context, const struct machine *m, int64_t now_ms
     int64_t end_ms = f->ended_ms ? f->ended_ms : now_ms;
     bool is_known = false;
 
-    if (!in_month(c, end_ms) || (f->job && lake_job_exists(c->lake, f->job, &is_known, e) < 0))
-        return in_month(c, end_ms) ? -1 : 0;
+    if (!in_month(c, end_ms))
+        return 0;
+    if (f->job && lake_job_exists(c->lake, f->job, &is_known, e) < 0)
+        return -1;
+    if (f->job && !is_known && lake_job_was_removed(c->lake, f->job, &is_known, e) < 0)
+        return -1;
     int64_t microusd = machine_cost_microusd(m, now_ms) + m->data_microusd;
     if (is_known || microusd == 0)
         return 0;
@@ -155,6 +186,8 @@ int admin_each_charge(struct app *app,
     if (!c.config || !c.lake || open_bills_read(c.config->home, c.now_ms, &c.open, e) < 0)
         return -1;
     int result = lake_job_list(c.lake, &(struct lake_job_filter){0}, charge_job, &c, e);
+    if (result == 0)
+        result = lake_job_each_removed(c.lake, month->from_ms, charge_removed, &c, e);
     open_bills_clear(&c.open);
     if (result < 0 || !machines_exist(c.config->home))
         return result;

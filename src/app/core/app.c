@@ -221,6 +221,11 @@ struct broker_client *app_broker(struct app *app, struct err *e)
     return app->broker;
 }
 
+const char *app_program(const struct app *app)
+{
+    return app->program;
+}
+
 int app_wake_broker(struct app *app, struct err *e)
 {
     struct broker_client *c = app_broker(app, e);

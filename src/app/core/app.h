@@ -42,7 +42,9 @@ struct app_options {
     const char *home;    /* NULL = $TRADEWIND_HOME or ~/.tradewind */
     const char *project; /* NULL = "default" */
     const char *user;    /* NULL = the user of this process */
-    const char *program; /* started as `PROGRAM broker`; NULL = the running executable */
+    /* Started as `PROGRAM broker`; NULL = the running executable, and only by what needs a broker:
+     * then app_refresh does nothing. */
+    const char *program;
     enum app_role role;
     /* The caller's environment: values that a request leaves out. NULL = there is none. */
     const char *(*variable)(const char *name);
@@ -53,6 +55,8 @@ struct app;
 
 /* Opens nothing yet: the parts of the home below are opened at first use, and stay open. Texts of
  * options are copied. */
+/* The running executable, as options.program. */
+#define APP_PROGRAM_SELF "/proc/self/exe"
 struct app *app_new(const struct app_options *options);
 void app_free(struct app *app);
 AUTO_DEFINE(app)
@@ -78,6 +82,10 @@ void app_allow_insecure(struct app *app);
 bool app_is_insecure(struct app *app);
 /* The background broker of the home, started when there is none. */
 struct broker_client *app_broker(struct app *app, struct err *e);
+const char *app_program(const struct app *app); /* NULL = options named none */
+/* Starts a broker if none runs and there are jobs or runs that are not over, and waits until their
+ * records have caught up. */
+void app_refresh(struct app *app);
 /* For answer_leave and answer_take: at most one thing, which `release` frees unless it is taken. */
 void app_leave(struct app *app, const char *request, void *thing, void (*release)(void *thing));
 /* The thing left for this request, now the caller's; NULL = there is none. */

@@ -136,6 +136,8 @@ int operation_call(struct app *app,
     if (operation_allowed(app, op, e) < 0 ||
         record_decode(op->request, request, spelling, decoded, out->arena, e) < 0)
         return -1;
+    if (op->is_live)
+        app_refresh(app);
     out->app = app;
     out->request = op->request;
     out->spelling = spelling;

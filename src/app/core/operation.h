@@ -70,6 +70,8 @@ struct operation {
     /* The items are events, answered as they happen, and the head comes last: JSON is one object
      * per line. */
     bool is_feed;
+    /* The answer tells how jobs or runs stand: app_refresh comes first. */
+    bool is_live;
     /* The request is decoded and within its bounds, and the caller may call. */
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };

@@ -75,6 +75,11 @@ static const struct field gc_fields[] = {
     {"sessions_expired", GC(COUNT, sum.sessions_expired),
      .help = "Upload sessions that expired."},
     {"busy", GC(COUNT, sum.busy), .help = "Packs skipped because of a writer."},
+    {"logs", GC(COUNT, jobs.logs), .help = "Jobs with a log, which gc leaves: see job.remove."},
+    {"log_bytes", GC(BYTES, jobs.log_bytes), .unit = "bytes", .help = "Size of their logs."},
+    {"kept_outputs", GC(COUNT, jobs.outputs),
+     .help = "Outputs of unsaved and failed jobs that are in no set, which gc leaves."},
+    {"kept_output_bytes", GC(BYTES, jobs.output_bytes), .unit = "bytes", .help = "Their size."},
 };
 
 struct gc_request {
@@ -92,6 +97,13 @@ static const struct field gc_request_fields[] = {
 };
 /* clang-format on */
 
+static int answer_gc(struct data_gc *head, struct answer *out, struct err *e)
+{
+    head->sum.leftovers += head->jobs.removed;
+    head->sum.leftover_bytes += head->jobs.removed_bytes;
+    return answer_head(out, head, e);
+}
+
 static int run_gc(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct gc_request *q = request;
@@ -101,11 +113,16 @@ static int run_gc(struct app *app, const void *request, struct answer *out, stru
                                             .keep_latest = q->keep_latest,
                                             .progress = app_lake_progress(&progress)};
     struct data_gc head = {.removed = q->remove};
-    struct lake *l = app_lake(app, e);
+    const char *home = app_home(app, e);
 
+    /* What is removed makes room for what tells of that. */
+    if (home && q->remove)
+        lake_reserve_use(home);
+    struct lake *l = home ? app_lake(app, e) : NULL;
     buf_init(&versions.list, LISTED_MAX_BYTES);
-    if (!l || lake_gc(l, &options, note_version, &versions, &head.sum, e) < 0 ||
-        answer_head(out, &head, e) < 0)
+    if (!l || kept_measure(home, l, q->remove, &head.jobs, e) < 0 ||
+        lake_gc(l, &options, note_version, &versions, &head.sum, e) < 0 ||
+        answer_gc(&head, out, e) < 0)
         return -1;
     out->more = versions.n > versions.limit;
     return answer_versions(&versions, out, e);

@@ -3,6 +3,7 @@
 #define APP_DATA_DATA_H
 
 #include "app/core/operation.h"
+#include "broker/core/kept.h"
 #include "lake/clean/clean.h"
 #include "lake/core/lake.h"
 #include "lake/put/put.h"
@@ -268,6 +269,7 @@ struct data_ref {
 struct data_gc {
     bool removed;
     struct lake_gc_summary sum;
+    struct kept_usage jobs;
 };
 
 struct data_gc_file {

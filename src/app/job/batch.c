@@ -166,6 +166,7 @@ static int note_job(void *context, const struct lake_job *job, struct err *e)
         return 0;
     item->id = job->id;
     item->state = job->state;
+    item->is_over = lake_job_is_over(job);
     item->is_straggler = is_straggler;
     return 0;
 }
@@ -184,7 +185,7 @@ size_t app_job_batch_over(const struct app_job_batch *b)
     size_t n = 0;
 
     for (size_t i = 0; i < b->n; i++)
-        n += b->items[i].id && lake_job_state_final(b->items[i].state);
+        n += b->items[i].id && b->items[i].is_over;
     return n;
 }
 
@@ -302,7 +303,7 @@ int app_job_batch_submit(struct app_job_batch *b,
 static const struct app_job_item *first_pending(const struct app_job_batch *b)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (b->items[i].id && !lake_job_state_final(b->items[i].state))
+        if (b->items[i].id && !b->items[i].is_over)
             return &b->items[i];
     return NULL;
 }
@@ -350,7 +351,7 @@ int app_job_batch_kill(struct app_job_batch *b, struct app *app, size_t *n_out, 
     *n_out = 0;
     for (size_t i = 0; l && i < b->n; i++) {
         const struct app_job_item *item = &b->items[i];
-        if (!item->id || lake_job_state_final(item->state))
+        if (!item->id || item->is_over)
             continue;
         if (lake_job_ask_stop(l, item->id, STRAGGLER, &final, e) < 0)
             return -1;

@@ -14,6 +14,7 @@ struct app_job_item {
     uint64_t memory_mb;
     int64_t id; /* of its job; 0 = none */
     enum lake_job_state state;
+    bool is_over;
     bool is_straggler; /* killed as one: it counts as over and is not tried again */
 };
 

@@ -127,5 +127,6 @@ const struct operation job_compare_operation = {
     .effect = OPERATION_READS,
     REQUEST(struct compare_request, compare_fields),
     .item = &app_job_compared_record,
+    .is_live = true,
     .run = run_compare,
 };

@@ -42,12 +42,13 @@ static int kill_one(struct app *app,
     if (app_job_load(app, id, NULL, &before, e) < 0 ||
         lake_job_ask_stop(app_lake(app, e), id, reason, &over, e) < 0)
         return -1;
+    bool was_over = lake_job_state_final(before.state) || before.state == LAKE_JOB_UNSAVED;
     const struct app_job_killed item = {
         .id = id,
-        .was_over = lake_job_state_final(before.state),
-        .state = over && !lake_job_state_final(before.state) ? LAKE_JOB_KILLED : before.state,
+        .was_over = was_over,
+        .state = over && !was_over ? LAKE_JOB_KILLED : before.state,
     };
-    *is_pending = *is_pending || !over;
+    *is_pending = *is_pending || !over || before.state == LAKE_JOB_UNSAVED;
     return answer_item(out, &item, e);
 }
 

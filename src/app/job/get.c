@@ -167,5 +167,6 @@ const struct operation job_get_operation = {
     .effect = OPERATION_READS,
     .request = &app_job_id_record,
     .answer = &app_job_whole_record,
+    .is_live = true,
     .run = run_get,
 };

@@ -10,7 +10,7 @@
 /* clang-format off */
 #define JOB_OPERATIONS(X)                                                                          \
     X(job_list) X(job_get) X(job_metrics) X(job_compare) X(job_kill) X(job_wait) X(job_submit)     \
-    X(job_rerun) X(profile_list) X(profile_get) X(profile_fit) X(profile_run)       \
+    X(job_rerun) X(job_save) X(job_remove) X(profile_list) X(profile_get) X(profile_fit) X(profile_run)       \
     X(profile_predict) X(autoprovision_plan) X(autoprovision_submit)
 /* clang-format on */
 JOB_OPERATIONS(OPERATION_DECLARE)
@@ -55,7 +55,7 @@ struct app_job {
     int64_t run;
     const char *stage, *because;
     int64_t rerun_of;
-    bool is_stop_asked;
+    bool is_stop_asked, saves_later;
     struct job_details details; /* in no field */
 };
 /* Texts are borrowed from job. */
@@ -123,6 +123,25 @@ struct app_job_waited {
     int64_t exit_code;
     int64_t pending_id; /* the first job that is not over; none unless there is one */
     enum lake_job_state pending_state;
+};
+
+/* Answer of job.save. */
+struct app_job_renamed {
+    const char *from, *to; /* below the output */
+};
+struct app_job_saved {
+    int64_t id;
+    enum lake_job_state state;
+    const char *output; /* NULL = it was empty */
+    bool was_saved;
+    struct field_records renamed; /* struct app_job_renamed */
+};
+
+/* Item of job.remove. */
+struct app_job_removed {
+    int64_t id;
+    uint64_t bytes;
+    bool was_unsaved;
 };
 
 /* Answer of job.submit and job.rerun. */

@@ -26,8 +26,8 @@ struct list_request {
 #define LIST(TYPE, member) FIELD(TYPE, struct list_request, member)
 static const struct field list_fields[] = {
     {"state", LIST(TEXT, state), .value = "STATE,...",
-     .help = "Only jobs that are queued, launching, fetching, running, storing, finished, failed, "
-             "killed or lost."},
+     .help = "Only jobs that are queued, launching, fetching, running, storing, unsaved, "
+             "finished, failed, killed or lost."},
     {"user", LIST(TEXT, user), .value = "USER", .help = "Only jobs of this user."},
     {"name", LIST(TEXT, name), .value = "NAME", .help = "Only jobs of this name."},
     {"run", LIST(INT, run), .value = "ID", .least = 1, .most = LIMIT_MAX,
@@ -194,5 +194,6 @@ const struct operation job_list_operation = {
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
     .item = &app_job_record,
+    .is_live = true,
     .run = run_list,
 };

@@ -110,7 +110,7 @@ static int read_state(struct following *f, struct err *e)
 
     if (app_job_load(f->app, f->id, NULL, &job, e) < 0)
         return -1;
-    f->over = lake_job_state_final(job.state);
+    f->over = lake_job_state_final(job.state) || job.state == LAKE_JOB_UNSAVED;
     f->ran = job.started_ms != 0;
     return 0;
 }
@@ -186,6 +186,7 @@ int app_job_logs(struct app *app, const struct app_job_logs *request, struct err
 
     if (!(home = app_home(app, e)))
         return -1;
+    app_refresh(app);
     f.id = request->id;
     f.path = broker_job_path(home, f.id, "log");
     if (read_state(&f, e) < 0 || open_log(&f, e) < 0 ||

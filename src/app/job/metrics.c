@@ -95,5 +95,6 @@ const struct operation job_metrics_operation = {
     .effect = OPERATION_READS,
     REQUEST(struct metrics_request, metrics_fields),
     .item = RECORD_AT("metric", struct lake_job_metric, point_fields),
+    .is_live = true,
     .run = run_metrics,
 };

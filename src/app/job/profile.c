@@ -165,6 +165,7 @@ const struct operation profile_list_operation = {
     .effect = OPERATION_READS,
     .request = &record_none,
     .item = &app_profile_record,
+    .is_live = true,
     .run = run_list,
 };
 
@@ -206,6 +207,7 @@ const struct operation profile_get_operation = {
     .effect = OPERATION_READS,
     .request = &get_record,
     .answer = &app_profile_record,
+    .is_live = true,
     .run = run_get,
 };
 

@@ -186,7 +186,7 @@ static void notice_failed(const struct app *app, const struct app_job_batch *bat
     text[0] = 0;
     for (size_t i = 0; i < batch->n && shown < 5; i++) {
         const struct app_job_item *item = &batch->items[i];
-        if (!item->id || !lake_job_state_final(item->state) || item->state == LAKE_JOB_FINISHED)
+        if (!item->id || !item->is_over || item->state == LAKE_JOB_FINISHED)
             continue;
         used += (size_t)snprintf(text + used, sizeof text - used, " job %lld %s;",
                                  (long long)item->id, lake_job_state_text(item->state));

@@ -57,6 +57,7 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
         .run = number_or_none(asked->run),
         .rerun_of = number_or_none(asked->rerun_of),
         .is_stop_asked = job->stop_asked,
+        .saves_later = job->saves_later,
     };
     app_job_read_details(job, &out->details);
     out->commit = text_or_none(out->details.git_commit);
@@ -214,7 +215,9 @@ static void command_cell(const void *record, struct buf *out)
     {"because", JOB(TEXT, because), .omit_none = true,                                             \
      .help = "What changed since the stage last finished."},                                       \
     {"rerun_of", JOB(INT, rerun_of), .help = "Job that this one repeats."},                        \
-    {"stop_asked", JOB(BOOL, is_stop_asked), .help = "Whether its end was asked for."}
+    {"stop_asked", JOB(BOOL, is_stop_asked), .help = "Whether its end was asked for."},            \
+    {"saves_later", JOB(BOOL, saves_later),                                                        \
+     .help = "Whether the output of an unsaved job will be stored when the reason passes."}
 
 static const struct field id_fields[] = {
     {"id", FIELD(INT, struct app_job_id, id), APP_JOB_NUMBER, .required = true, .operand = true,

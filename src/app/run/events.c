@@ -305,5 +305,6 @@ const struct operation run_follow_operation = {
     .answer = &app_run_record,
     .item = &event_record,
     .is_feed = true,
+    .is_live = true,
     .run = run_follow,
 };

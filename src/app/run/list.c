@@ -306,6 +306,7 @@ const struct operation run_list_operation = {
     .effect = OPERATION_READS,
     REQUEST(struct list_request, list_fields),
     .item = &app_run_listed_record,
+    .is_live = true,
     .run = run_list,
 };
 
@@ -402,5 +403,6 @@ const struct operation run_compare_operation = {
     .effect = OPERATION_READS,
     REQUEST(struct compare_request, compare_fields),
     .item = &app_run_compared_record,
+    .is_live = true,
     .run = run_compare,
 };

@@ -475,5 +475,6 @@ const struct operation run_get_operation = {
     .effect = OPERATION_READS,
     .request = &app_run_get_record,
     .answer = &app_run_record,
+    .is_live = true,
     .run = run_get,
 };

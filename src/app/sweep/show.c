@@ -82,5 +82,6 @@ const struct operation sweep_get_operation = {
     .answer = RECORD_AT("sweep_shown", struct app_sweep, head_fields),
     .item = &app_sweep_trial_record,
     .items_name = "trials",
+    .is_live = true,
     .run = run_get,
 };

@@ -104,7 +104,7 @@ static void note_state(struct sweep_trials *t,
     if (job->state == LAKE_JOB_FINISHED) {
         trial->state = HALVING_ENDED;
         trial->output = *job->output_set ? arena_dup(t->arena, job->output_set) : NULL;
-    } else if (!lake_job_state_final(job->state)) {
+    } else if (!lake_job_is_over(job)) {
         trial->state = HALVING_RUNNING;
     } else if (job->state == LAKE_JOB_KILLED &&
                strncmp(job->stop_reason, SWEEP_HALVING, strlen(SWEEP_HALVING)) == 0) {

@@ -216,6 +216,13 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     return 0;
 }
 
+bool job_output_is_file(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot != name && dot[1];
+}
+
 void job_details_clear(struct job_details *d)
 {
     json_decref(d->root);

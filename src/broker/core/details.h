@@ -37,7 +37,7 @@ struct job_details {
     bool git_dirty;
     double checkpoint_s;        /* 0 = none */
     bool json_metrics;          /* printed lines of JSON are metrics */
-    const char *const *outputs; /* directories of $TRADEWIND_OUTPUT that the job finds made */
+    const char *const *outputs; /* in $TRADEWIND_OUTPUT; the job fails unless it writes all */
     size_t n_outputs;
     /* Of a stage: what its input was made of, "@S:3 DIGEST" each, to say later what changed. */
     const char *const *inputs;
@@ -52,6 +52,10 @@ struct job_details {
     bool elastic;     /* the others continue when a worker ends badly */
     const char *restores; /* the set version it makes again, "@S:3"; "" = none */
 };
+
+/* An output with an extension in its name ("model.pt") is a file that the command writes; any other
+ * is a directory that the command finds made. */
+bool job_output_is_file(const char *name);
 
 /* Variables that decide which programs and libraries a command finds. */
 #define JOB_SUBMITTER_NAMES 6

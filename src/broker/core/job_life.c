@@ -16,6 +16,7 @@ const struct life_row life_table[] = {
     {LIFE_RESUMED,      EVENT_FOUND_RUNNING,  LIFE_RUNNING,      ACTION_FOLLOW},
     {LIFE_RESUMED,      EVENT_FOUND_SENT,     LIFE_REPLAYING,    ACTION_NONE},
     {LIFE_RESUMED,      EVENT_FOUND_EXITED,   LIFE_STORING,      ACTION_STORE},
+    {LIFE_RESUMED,      EVENT_FOUND_UNSAVED,  LIFE_UNSAVED,      ACTION_STORE},
     {LIFE_RESUMED,      EVENT_LOST,           LIFE_LOST,         ACTION_END},
 
     {LIFE_LAUNCHING,    EVENT_RECORDED,       LIFE_PROVISIONING, ACTION_PROVISION},
@@ -115,7 +116,18 @@ const struct life_row life_table[] = {
     {LIFE_STORING,      EVENT_STOP_BUSY,      LIFE_STORING,      ACTION_NOTE_KILLED},
     {LIFE_STORING,      EVENT_STOPPED,        LIFE_KILLED,       ACTION_END},
     {LIFE_STORING,      EVENT_FAILED,         LIFE_FAILED,       ACTION_END},
+    {LIFE_STORING,      EVENT_UNSTORED,       LIFE_UNSAVED,      ACTION_RECORD_UNSAVED},
+    {LIFE_STORING,      EVENT_UNSTORABLE,     LIFE_KEPT,         ACTION_RECORD_UNSAVED},
     {LIFE_STORING,      EVENT_LOST,           LIFE_LOST,         ACTION_END},
+
+    {LIFE_UNSAVED,      EVENT_STORED,         LIFE_FINISHED,     ACTION_END},
+    {LIFE_UNSAVED,      EVENT_RETRY_LATER,    LIFE_UNSAVED,      ACTION_NONE},
+    {LIFE_UNSAVED,      EVENT_DUE,            LIFE_UNSAVED,      ACTION_STORE},
+    {LIFE_UNSAVED,      EVENT_UNSTORED,       LIFE_UNSAVED,      ACTION_RECORD_UNSAVED},
+    {LIFE_UNSAVED,      EVENT_UNSTORABLE,     LIFE_KEPT,         ACTION_RECORD_UNSAVED},
+    {LIFE_UNSAVED,      EVENT_STOPPED,        LIFE_KEPT,         ACTION_RECORD_UNSAVED},
+    {LIFE_UNSAVED,      EVENT_FAILED,         LIFE_KEPT,         ACTION_RECORD_UNSAVED},
+    {LIFE_UNSAVED,      EVENT_LOST,           LIFE_LOST,         ACTION_END},
 };
 /* clang-format on */
 const size_t life_table_n = sizeof life_table / sizeof life_table[0];
@@ -159,7 +171,8 @@ static const uint64_t answers[LIFE_ACTIONS] = {
     [ACTION_CONCLUDE] =
         E(UNSAVED) | E(EXIT_OUTPUT) | E(EXIT_EMPTY) | E(STOPPED) | E(FAILED) | E(LOST),
     [ACTION_SAVE] = E(SAVED) | E(RETRY_LATER),
-    [ACTION_STORE] = E(STORED) | E(RETRY_LATER) | E(STOPPED) | E(FAILED) | E(LOST),
+    [ACTION_STORE] =
+        E(STORED) | E(RETRY_LATER) | E(UNSTORED) | E(UNSTORABLE) | E(STOPPED) | E(FAILED) | E(LOST),
 };
 _Static_assert(LIFE_EVENTS <= 64, "an event has a bit of its own");
 
@@ -190,10 +203,12 @@ const char *life_state_text(enum life_state state)
         [LIFE_SAVING] = "saving",
         [LIFE_EXITED] = "exited",
         [LIFE_STORING] = "storing",
+        [LIFE_UNSAVED] = "unsaved",
         [LIFE_FINISHED] = "finished",
         [LIFE_FAILED] = "failed",
         [LIFE_KILLED] = "killed",
         [LIFE_LOST] = "lost",
+        [LIFE_KEPT] = "kept",
     };
 
     return texts[state];

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* In the order of a life without failures; all states from LIFE_PREPARED on have their input, all
- * from LIFE_FINISHED on are final. */
+ * from LIFE_FINISHED on end the attempt. */
 enum life_state {
     LIFE_WAITING,      /* queued: for its turn, a free host, or the stages that it needs */
     LIFE_RESUMED,      /* left by an earlier broker, whose records say where it continues */
@@ -33,12 +33,14 @@ enum life_state {
     LIFE_SAVING,       /* its last checkpoint is saved, or will be at the next retry */
     LIFE_EXITED,       /* the lake records that it ended well, before its output is stored */
     LIFE_STORING,      /* its output is stored, or will be at the next retry */
+    LIFE_UNSAVED,      /* its output could not be stored; the lake says so, and retries follow */
     LIFE_FINISHED,
     LIFE_FAILED,
     LIFE_KILLED,
     LIFE_LOST,
+    LIFE_KEPT, /* unsaved: its output stays in its directory until `job save` or `job rm` */
 };
-#define LIFE_STATES (LIFE_LOST + 1)
+#define LIFE_STATES (LIFE_KEPT + 1)
 
 enum life_event {
     EVENT_NONE,
@@ -53,6 +55,7 @@ enum life_event {
     EVENT_FOUND_RUNNING,  /* resumed: its agent was started here */
     EVENT_FOUND_SENT,     /* resumed: its agent may have been started on its host */
     EVENT_FOUND_EXITED,   /* resumed: its output is to be stored */
+    EVENT_FOUND_UNSAVED,  /* resumed: its output could not be stored before */
     EVENT_RECORDED,       /* the lake has the change */
     EVENT_OVERRULED,      /* the lake recorded another end before */
     EVENT_PROVISIONED,    /* has a machine */
@@ -79,6 +82,8 @@ enum life_event {
     EVENT_EXIT_OUTPUT,    /* the program ended well and has an output */
     EVENT_EXIT_EMPTY,     /* the program ended well and has no output */
     EVENT_STORED,         /* its output is stored */
+    EVENT_UNSTORED,       /* its output cannot be stored for a reason that may pass */
+    EVENT_UNSTORABLE,     /* its output cannot be stored as it is */
     EVENT_STOP,           /* its user wants the end of a running program */
     EVENT_STOP_BUSY,      /* its user wants the end while a worker thread has the attempt */
     EVENT_STOPPED,        /* ends because its user wants that */
@@ -95,6 +100,7 @@ enum life_action {
     ACTION_RECORD_MACHINE,
     ACTION_RECORD_RUNNING,
     ACTION_RECORD_OUTCOME,
+    ACTION_RECORD_UNSAVED,
     ACTION_PROVISION,
     ACTION_PROVISION_OTHER,
     ACTION_HOLD,     /* back to the queue */

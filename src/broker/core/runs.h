@@ -66,7 +66,7 @@ struct run_stage_plan {
     const char *const *picks;   /* these files of the code alone do (codefiles_picks); without */
     size_t n_picks;             /* either, those that an earlier job was seen to use */
     const char *output;         /* the set its outputs go to; NULL = it has none */
-    const char *const *outputs; /* their names: directories it finds made */
+    const char *const *outputs; /* their names (job_output_is_file) */
     size_t n_outputs;
     const char *image;             /* of the container that it runs in; NULL = none */
     const struct run_pair *mounts; /* as in struct job_details */

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* How far back a complaint about an output is looked for. */
+#define LOG_TOLD_BYTES 16384
 /* The lines of a failed job's log that go into its message. */
 #define LAST_BYTES_MAX 1000
 #define LAST_LINES_MAX 20
@@ -394,6 +396,25 @@ static const char *last_lines(const char *text)
     return from;
 }
 
+/* "sh: 1: cannot create /home/.../output/model: Is a directory" */
+void attempt_add_hint(const struct attempt *j, char reason[static ATTEMPT_REASON])
+{
+    const char *log = logscan_last_lines(j->scan, LOG_TOLD_BYTES);
+    size_t n = strlen(reason);
+
+    for (size_t i = 0; i < j->details.n_outputs; i++) {
+        const char *name = j->details.outputs[i];
+        AUTO_MEM char *complaint = mem_printf("/%s: Is a directory", name);
+        if (job_output_is_file(name) || !strstr(log, complaint))
+            continue;
+        snprintf(reason + n, ATTEMPT_REASON - n,
+                 "\nhint: an output without an extension in its name is a directory: write "
+                 "$TRADEWIND_OUTPUT/%s/FILE, or declare a file, as in %s.txt",
+                 name, name);
+        return;
+    }
+}
+
 /* "exit code 3; its log ends: no more data"; several lines of the log stand below it. */
 static void failure_reason(const struct attempt *j, char out[static ATTEMPT_REASON])
 {
@@ -437,6 +458,8 @@ void attempt_outcome(const struct attempt *j,
         snprintf(reason, ATTEMPT_REASON, "%s", j->end.text);
     else
         failure_reason(j, reason);
+    if (out->to == LAKE_JOB_FAILED)
+        attempt_add_hint(j, reason);
 }
 
 /* ---- what its log told ---- */
@@ -563,8 +586,9 @@ int attempt_tell_metrics(struct attempt *j, struct lake *l, struct err *e)
 
     if (!j->is_untold || now_ms < j->next_tell_ms)
         return 0;
-    if (lake_job_tell_metrics(l, j->job.id, e) < 0)
-        return -1;
+    struct err why = {0};
+    if (lake_job_tell_metrics(l, j->job.id, &why) < 0 && why.kind != ERR_NOTFOUND)
+        return err_set(e, why.kind, "%s", why.text);
     j->is_untold = false;
     j->next_tell_ms = now_ms + TELL_EVERY_MS;
     return 0;

@@ -62,6 +62,7 @@ struct remote {
     char silent_reason[400];    /* the last error of the connection */
     char left_out[400]; /* a host that was not taken because it refuses us, or we it; "": none */
     bool saved;         /* the last checkpoint is here */
+    bool collected;     /* the output is here, synced */
     int64_t reach_at_ms, save_at_ms, stop_at_ms; /* not before */
     int log_fd, state_fd; /* copies of the files that the agent writes; -1 = not open */
 };
@@ -71,6 +72,8 @@ struct attempt {
     enum life_action work; /* what a worker thread does for the attempt; ACTION_NONE = nothing */
     struct err task_error; /* of the last task; kind ERR_NONE = success */
     bool host_failed;      /* the error is of the connection to the host, not of the task itself */
+    bool is_at_fault;      /* the error is of the job: its output is not what it promised */
+    bool leaves_output;    /* what it wrote stays in its directory, although it failed */
     bool is_done;          /* the final state is recorded while a worker thread has the attempt */
     struct remote *remote; /* NULL: the job runs on this machine */
     struct arena *arena;
@@ -80,7 +83,8 @@ struct attempt {
     const char *directory; /* home/jobs/ID */
     struct exec_host host;
     const char *devices; /* GPUs of this machine that it has: "nvidia:0,nvidia:1"; "" = none */
-    const char *nodes; /* on hosts: the addresses of the stage's nodes, a line each; NULL = none */
+    const char *nodes;  /* on hosts: the addresses of the stage's nodes, a line each; NULL = none */
+    uint64_t log_bytes; /* kept of its log */
     enum life_state state;
     char why[ATTEMPT_REASON]; /* reason of the last event that has one */
 
@@ -176,6 +180,11 @@ int attempt_read_events(const struct attempt *j,
 /* Brings the job's metadata up to its metrics, at most once per second. */
 int attempt_tell_metrics(struct attempt *j, struct lake *l, struct err *e);
 
+/* ERR_NOTFOUND that names a declared output which the job did not write. */
+int attempt_check_outputs(const struct attempt *j, struct err *e);
+/* Adds a hint to the reason of a job that redirected its output to a directory. */
+void attempt_add_hint(const struct attempt *j, char reason[static ATTEMPT_REASON]);
+
 /* Makes the job's directory: input and code out of the lake, the file for the agent. Replaces what
  * an interrupted call left. Not for a prepared attempt, whose agent may be starting. */
 int attempt_prepare(struct attempt *j, struct lake *l, struct err *e);
@@ -190,9 +199,14 @@ void attempt_forget_warnings(const struct attempt *j);
 /* The directory is on the host, whole: from now on the agent may be started there. */
 int attempt_note_sent(const struct attempt *j, struct err *e);
 bool attempt_is_sent(const struct attempt *j);
+/* The output that its host had is in the job's directory, also after a power failure. */
+int attempt_note_collected(const struct attempt *j, struct err *e);
 /* Removes everything from the job's directory but the log, the state, the warnings, the agent's
  * lock, and, if it is to be kept, the checkpoint (checkpoint.h). */
 void attempt_tidy(const char *home, int64_t id, bool keep_checkpoint);
+/* The same, and the output stays; of an unsaved job, which may be saved, the mark among the untidy,
+ * too. */
+void attempt_tidy_unsaved(const char *home, int64_t id, bool stays_untidy);
 /* Visits jobs whose directories were prepared and not tidied. */
 int attempt_every_untidy(const char *home,
                          int (*visit)(void *context, int64_t id, struct err *e),

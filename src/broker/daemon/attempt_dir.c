@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/home.h"
+#include "broker/core/kept.h"
 #include "broker/daemon/attempt.h"
 #include "broker/daemon/checkpoint.h"
 #include "broker/pipeline/code.h"
@@ -17,10 +18,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define OUTPUT "output"
 /* Parts that go when the job is over, or before it is prepared once more. */
-static const char *const passing[] = {"work",   "input",       "output",         "code",
-                                      "mounts", ".output.new", ".checkpoint.new"};
-static const char *const passing_files[] = {"job", "stop", "agent.reserve"};
+static const char *const passing[] = {"work",        "input",           "code", "mounts",
+                                      ".output.new", ".checkpoint.new", OUTPUT};
+static const char *const passing_files[] = {"job", "stop", "agent.reserve", KEPT_COLLECTED};
 static const char *const reports[] = {"log", "state", "warnings"};
 #define CHECKPOINT "checkpoint"
 /* What the mark in untidy/ holds once the directory is prepared: from then on an agent may have
@@ -49,13 +51,16 @@ static char *untidy_mark(const char *home, int64_t id)
     return mem_printf("%s/" BROKER_UNTIDY "/%" PRId64, home, id);
 }
 
-static void remove_passing(const char *directory)
+static void remove_passing(const char *directory, bool keep_output)
 {
-    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
+    size_t n = sizeof passing / sizeof passing[0], n_files = sizeof passing_files / sizeof(char *);
+
+    /* The output and the note on it are the last ones. */
+    for (size_t i = 0; i < n - keep_output; i++) {
         AUTO_MEM char *path = mem_printf("%s/%s", directory, passing[i]);
         file_remove_tree(path);
     }
-    for (size_t i = 0; i < sizeof passing_files / sizeof passing_files[0]; i++)
+    for (size_t i = 0; i < n_files - keep_output; i++)
         remove_file(directory, passing_files[i]);
 }
 
@@ -64,12 +69,23 @@ void attempt_tidy(const char *home, int64_t id, bool keep_checkpoint)
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
     AUTO_MEM char *mark = untidy_mark(home, id);
 
-    remove_passing(directory);
+    remove_passing(directory, false);
     if (keep_checkpoint)
         checkpoint_keep(home, id);
     else
         checkpoint_drop(home, id);
     unlink(mark);
+}
+
+void attempt_tidy_unsaved(const char *home, int64_t id, bool stays_untidy)
+{
+    AUTO_MEM char *directory = broker_job_path(home, id, NULL);
+    AUTO_MEM char *mark = untidy_mark(home, id);
+
+    if (!stays_untidy)
+        unlink(mark); /* first: a broker that is killed here removes nothing more */
+    remove_passing(directory, true);
+    checkpoint_keep(home, id);
 }
 
 int attempt_every_untidy(const char *home,
@@ -115,7 +131,7 @@ static int make_empty(const struct attempt *j, struct err *e)
     if (errno != EEXIST)
         return file_error(e, "create", j->directory);
     AUTO_MEM char *checkpoint = part(j, CHECKPOINT);
-    remove_passing(j->directory);
+    remove_passing(j->directory, false);
     file_remove_tree(checkpoint);
     for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++)
         remove_file(j->directory, reports[i]);
@@ -154,13 +170,57 @@ static int unwrap_code(const struct attempt *j, struct err *e)
     return 0;
 }
 
-/* Those that have names; all others the agent makes. */
+/* Directories that have names; all others the agent makes. */
 static int make_outputs(const struct attempt *j, struct err *e)
 {
     for (size_t i = 0; i < j->details.n_outputs; i++) {
+        if (job_output_is_file(j->details.outputs[i]))
+            continue;
         AUTO_MEM char *path = mem_printf("%s/output/%s", j->directory, j->details.outputs[i]);
         if (file_make_dirs(path, 0700, e) < 0)
             return -1;
+    }
+    return 0;
+}
+
+static bool is_empty_directory(const char *path)
+{
+    DIR *d = opendir(path);
+    bool is_empty = true;
+
+    if (!d)
+        return false;
+    for (const struct dirent *entry; is_empty && (entry = readdir(d));)
+        is_empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+    closedir(d);
+    return is_empty;
+}
+
+/* What is wrong with an output that the job declared; NULL: nothing. */
+static const char *fault_of(const char *path, bool is_file)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return errno == ENOENT ? "it is missing" : strerror(errno);
+    if (is_file && !S_ISREG(st.st_mode))
+        return "it is not a file, as the extension in its name says";
+    if (!is_file && !S_ISDIR(st.st_mode))
+        return "it is not a directory, as a name without extension says";
+    return is_file ? (st.st_size ? NULL : "it is empty")
+                   : (is_empty_directory(path) ? "it is empty" : NULL);
+}
+
+int attempt_check_outputs(const struct attempt *j, struct err *e)
+{
+    /* Of a gang the first node's output counts. */
+    for (size_t i = 0; i < j->details.n_outputs && j->details.rank == 0; i++) {
+        const char *name = j->details.outputs[i];
+        AUTO_MEM char *path = mem_printf("%s/output/%s", j->directory, name);
+        const char *fault = fault_of(path, job_output_is_file(name));
+        if (fault)
+            return err_set(e, ERR_NOTFOUND, "output %.100s: %s: the command did not write %s", name,
+                           fault, job_output_is_file(name) ? "it to $TRADEWIND_OUTPUT" : "into it");
     }
     return 0;
 }
@@ -195,6 +255,7 @@ static int write_jobfile(const struct attempt *j, struct err *e)
                            .memory_mb = asked->memory_mb,
                            .time_limit_s = asked->time_limit_s,
                            .grace_s = ATTEMPT_GRACE_S,
+                           .log_max = j->log_bytes,
                            .learn = j->details.learn && asked->code};
     char *text = jobfile_text(&file, e);
     int result = text ? write_file(path, text, e) : -1;
@@ -264,6 +325,16 @@ bool attempt_is_sent(const struct attempt *j)
 
     read_word(mark, told);
     return !strcmp(told, SENT);
+}
+
+int attempt_note_collected(const struct attempt *j, struct err *e)
+{
+    AUTO_FD int fd = open(j->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_MEM char *note = part(j, KEPT_COLLECTED);
+
+    if (fd < 0 || syncfs(fd) < 0)
+        return file_error(e, "sync", j->directory);
+    return write_file(note, "", e);
 }
 
 void attempt_forget_warnings(const struct attempt *j)

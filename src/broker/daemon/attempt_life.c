@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "broker/core/kept.h"
 #include "broker/daemon/checkpoint.h"
 #include "broker/daemon/host.h"
 #include "broker/daemon/internal.h"
@@ -166,6 +167,34 @@ static enum life_event end(struct broker *b, struct attempt *j)
     return EVENT_NONE;
 }
 
+/* A host is not needed any more once the output is here. */
+static void release_host(struct broker *b, struct attempt *j)
+{
+    struct remote *r = j->remote;
+
+    if (!r || !r->collected || !r->machine.facts.token[0])
+        return;
+    AUTO_MEM char *why = mem_printf("the output of job %" PRId64 " is here", j->job.id);
+    hosts_clear(b, &r->machine, why, true);
+    r->machine = (struct machine){0};
+}
+
+static enum life_event record_unsaved(struct broker *b, struct attempt *j)
+{
+    bool is_over = j->state == LIFE_KEPT;
+
+    free_room(b, j);
+    struct step *s = step_add(b, j, LAKE_JOB_UNSAVED, is_over, j->why);
+    s->change.saves_later = !is_over;
+    if (is_over)
+        return EVENT_NONE;
+    /* Other jobs of its user have their turn while it waits. */
+    if (!j->remote)
+        queue_done(b->queue, j->job.id);
+    release_host(b, j);
+    return EVENT_NONE;
+}
+
 static enum life_event forget(struct broker *b, struct attempt *j)
 {
     int64_t id = j->job.id;
@@ -183,6 +212,7 @@ static life_fn *const actions[LIFE_ACTIONS] = {
     [ACTION_RECORD_MACHINE] = record_machine,
     [ACTION_RECORD_RUNNING] = record_running,
     [ACTION_RECORD_OUTCOME] = record_outcome,
+    [ACTION_RECORD_UNSAVED] = record_unsaved,
     [ACTION_PROVISION_OTHER] = provision_other,
     [ACTION_HOLD] = hosts_hold,
     [ACTION_RELEASE] = release,
@@ -239,6 +269,7 @@ static void add_attempt(struct broker *b, struct attempt *j)
 {
     b->attempts = mem_room(b->attempts, b->n_attempts, &b->cap_attempts, sizeof *b->attempts);
     b->attempts[b->n_attempts++] = j;
+    j->log_bytes = b->settings.log_bytes;
 }
 
 bool attempt_launch(struct broker *b, int64_t id)
@@ -329,9 +360,20 @@ static int find_host(struct broker *b, struct attempt *j, struct err *e)
     return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
 }
 
+bool attempt_is_here(struct attempt *j)
+{
+    if (j->remote && !j->remote->collected)
+        j->remote->collected = kept_is_collected(j->home, j->job.id);
+    return j->remote ? j->remote->collected
+                     : !strcmp(j->details.on, "local") || kept_is_collected(j->home, j->job.id);
+}
+
 static enum life_event resume_point(struct attempt *j)
 {
     bool lacks_host = j->remote && !j->remote->machine.facts.token[0];
+
+    if (j->job.state == LAKE_JOB_UNSAVED && (!lacks_host || attempt_is_here(j)))
+        return attempt_because(j, EVENT_FOUND_UNSAVED, "%s", j->job.reason);
 
     if (lacks_host && j->job.state >= LAKE_JOB_RUNNING)
         return attempt_because(j, EVENT_LOST, "there is no record of its host");
@@ -463,6 +505,13 @@ void attempt_stop(struct broker *b, struct attempt *j)
 {
     bool stores = j->state == LIFE_STORING;
 
+    /* The output stays: a worker thread that has it may store it, and a host keeps it. */
+    if (j->state == LIFE_UNSAVED) {
+        if (!j->work && attempt_is_here(j))
+            attempt_fire(b, j, EVENT_STOPPED);
+        return;
+    }
+
     if (j->state == LIFE_RUNNING || j->state == LIFE_DISCONNECTED || j->state == LIFE_REACHING) {
         stop_running(b, j);
         return;
@@ -488,6 +537,10 @@ static void tidy(struct broker *b, const struct attempt *j)
     bool finished = false, has_checkpoint = j->details.checkpoint_s > 0;
     struct lake_job job;
 
+    if (j->state == LIFE_KEPT || (j->state == LIFE_FAILED && j->leaves_output)) {
+        attempt_tidy_unsaved(j->home, j->job.id, j->state == LIFE_KEPT);
+        return;
+    }
     if (has_checkpoint || j->details.continues)
         finished = lake_job_load(b->lake, j->job.id, NULL, &job, NULL) == 0 &&
                    job.state == LAKE_JOB_FINISHED;

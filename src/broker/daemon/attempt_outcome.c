@@ -4,12 +4,14 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/core/home.h"
 #include "broker/daemon/internal.h"
 #include "broker/machine/bill.h"
 #include "estimate/provision.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How often a host's lease is renewed, and how soon again when that failed. */
 #define REACH_MS (MACHINE_LEASE_MS / 4)
@@ -113,17 +115,26 @@ enum life_event outcome_of_save(struct broker *b, struct attempt *j)
     return EVENT_SAVED;
 }
 
+/* What the job wrote may be all there is of hours of work. */
 static enum life_event fail_to_store(struct attempt *j)
 {
-    return attempt_because(j, EVENT_FAILED, "output: %s", j->task_error.text);
+    AUTO_MEM char *directory = broker_job_path(j->home, j->job.id, "output");
+
+    attempt_because(j, EVENT_FAILED, "%s%s%s", j->task_error.text,
+                    j->leaves_output ? "; what it wrote stays in " : "",
+                    j->leaves_output ? directory : "");
+    attempt_add_hint(j, j->why);
+    return EVENT_FAILED;
 }
 
-/* A lake that refuses writes is retried for ever, an output whose files keep changing STORE_TRIES
- * times. */
+/* The output stays where it is; the attempt is over unless the reason may pass. */
 static enum life_event store_later(struct broker *b, struct attempt *j)
 {
-    if (j->task_error.kind == ERR_CHANGED && j->failures >= STORE_TRIES)
-        return fail_to_store(j);
+    bool changes = j->task_error.kind == ERR_CHANGED;
+    bool was_told = j->state == LIFE_UNSAVED && !strcmp(j->why, j->task_error.text);
+
+    if (changes && j->failures >= STORE_TRIES)
+        return attempt_because(j, EVENT_UNSTORABLE, "%s", j->task_error.text);
     /* Logged at the first time, the second, the fourth ... */
     if ((j->failures & (j->failures + 1)) == 0)
         log_warn("broker", "job %" PRId64 ": its output is not stored yet; trying again: %s",
@@ -132,7 +143,28 @@ static enum life_event store_later(struct broker *b, struct attempt *j)
     int64_t most_ms = time_monotonic_ms() + (int64_t)(b->o->store_wait_s * 1000);
     if (j->retry_ms > most_ms)
         j->retry_ms = most_ms;
-    return EVENT_RETRY_LATER;
+    return changes || was_told ? EVENT_RETRY_LATER
+                               : attempt_because(j, EVENT_UNSTORED, "%s", j->task_error.text);
+}
+
+/* What is made again by another attempt is lost; all else waits for its host until `job rm`. */
+static enum life_event collect_later(struct broker *b, struct attempt *j)
+{
+    enum err_kind kind = j->task_error.kind;
+    struct lake_job job;
+    struct err why = {0};
+
+    if (kind == ERR_NOTFOUND || kind == ERR_USAGE)
+        return attempt_because(j, EVENT_LOST,
+                               "it ended well, but its output could not be brought back: %s",
+                               j->task_error.text);
+    if (lake_job_load(b->lake, j->job.id, NULL, &job, &why) < 0 && why.kind == ERR_NOTFOUND)
+        return attempt_because(j, EVENT_LOST, "it was removed");
+    if (!host_is_lost(b, j, j->task_error.text))
+        return EVENT_RETRY_LATER;
+    return j->job.asked.run
+               ? host_lost(j, "it ended well, but its output could not be brought back: ")
+               : store_later(b, j);
 }
 
 enum life_event outcome_of_store(struct broker *b, struct attempt *j)
@@ -142,15 +174,15 @@ enum life_event outcome_of_store(struct broker *b, struct attempt *j)
     /* Recorded already, together with the output. */
     if (why->kind == ERR_NONE)
         return attempt_because(j, EVENT_STORED, "%s", "");
-    if (why->kind != ERR_RETRY && why->kind != ERR_CHANGED)
+    if (j->is_at_fault)
         return fail_to_store(j);
-    if (j->stop_sent)
+    if (j->stop_sent && j->state == LIFE_STORING)
         return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
-    if (!j->host_failed)
-        return store_later(b, j);
-    return host_is_lost(b, j, why->text)
-               ? host_lost(j, "it ended well, but its output could not be brought back: ")
-               : EVENT_RETRY_LATER;
+    if (j->host_failed)
+        return collect_later(b, j);
+    return why->kind == ERR_RETRY || why->kind == ERR_CHANGED || why->kind == ERR_IO
+               ? store_later(b, j)
+               : attempt_because(j, EVENT_UNSTORABLE, "%s", why->text);
 }
 
 enum life_event outcome_of_program(struct broker *b, struct attempt *j)

@@ -1,8 +1,10 @@
-/* What worker threads do for a job. They touch nothing of the attempt but task_error, host_failed
- * and, while they provision, remote. Called by attempt_life.c. */
+/* What worker threads do for a job. They touch nothing of the attempt but task_error, host_failed,
+ * is_at_fault, leaves_output, remote->collected and, while they provision, all of remote. Called by
+ * attempt_life.c. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/home.h"
+#include "broker/core/kept.h"
 #include "broker/daemon/host.h"
 #include "broker/daemon/internal.h"
 #include "lake/job/job.h"
@@ -94,10 +96,25 @@ static int clean_output(const struct attempt *j, const char *directory, struct e
         return errno == ENOENT ? 0 : file_error(e, "read", directory);
     if (!S_ISDIR(st.st_mode))
         return err_set(e, ERR_USAGE,
-                       "the job replaced its directory "
+                       "output: the job replaced its directory "
                        "$TRADEWIND_OUTPUT by something else: nothing is stored");
     AUTO_MEM char *top = realpath(directory, NULL);
     return top ? drop_links(j, directory, top, e) : file_error(e, "read", directory);
+}
+
+/* A disk that is full here is no error of the host, which keeps the output until there is room. */
+static int collect_output(struct attempt *j)
+{
+    if (!j->remote || j->remote->collected)
+        return 0;
+    if (exec_collect(&j->host, j->job.id, "output", j->directory, &j->task_error) < 0) {
+        j->host_failed = j->task_error.kind != ERR_IO;
+        return -1;
+    }
+    if (attempt_note_collected(j, &j->task_error) < 0)
+        return -1;
+    j->remote->collected = true;
+    return 0;
 }
 
 static void store(struct attempt *j, struct lake *l)
@@ -106,10 +123,20 @@ static void store(struct attempt *j, struct lake *l)
     struct lake_job_change change = {
         .id = j->job.id, .to = LAKE_JOB_FINISHED, .reason = "", .runtime_s = -1};
 
-    j->host_failed =
-        j->remote && exec_collect(&j->host, j->job.id, "output", j->directory, &j->task_error) < 0;
-    if (j->host_failed || clean_output(j, directory, &j->task_error) < 0)
+    if (collect_output(j) < 0)
         return;
+    AUTO_FD int lock = kept_lock(j->home, j->job.id, &j->task_error);
+    if (lock < 0)
+        return;
+    if (clean_output(j, directory, &j->task_error) < 0) {
+        j->is_at_fault = j->task_error.kind == ERR_USAGE;
+        return;
+    }
+    if (attempt_check_outputs(j, &j->task_error) < 0) {
+        j->is_at_fault = true;
+        j->leaves_output = kept_bytes(directory) > 0;
+        return;
+    }
     if (!l)
         err_set(&j->task_error, ERR_RETRY, "the lake cannot be opened");
     else if (access(directory, F_OK) == 0 &&
@@ -162,7 +189,7 @@ void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
     j->work = work;
     j->retry_ms = 0;
     j->task_error = (struct err){0};
-    j->host_failed = false;
+    j->host_failed = j->is_at_fault = false;
     j->task.work = run_task;
     workers_do(j->remote ? b->far : b->workers, &j->task);
 }

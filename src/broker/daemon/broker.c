@@ -104,7 +104,8 @@ static int read_settings(struct broker *b, struct err *e)
         return -1;
     b->settings = (struct settings){.vcpu_hour_usd = c->prices.vcpu_hour_usd,
                                     .gb_hour_usd = c->prices.gb_hour_usd,
-                                    .host_lost_s = c->limits.host_lost_s};
+                                    .host_lost_s = c->limits.host_lost_s,
+                                    .log_bytes = (uint64_t)(c->limits.log_mb * (1 << 20))};
     queue_set_jobs_per_user(b->queue, c->limits.jobs_per_user);
     return 0;
 }
@@ -155,6 +156,11 @@ static int resume_all(struct broker *b, struct err *e)
             step_note(b, found.list[i], LAKE_JOB_LOST, why.text);
             continue;
         }
+        bool is_unsaved = j->job.state == LAKE_JOB_UNSAVED && attempt_is_here(j);
+        if (is_unsaved && !j->job.saves_later) {
+            attempt_free(j);
+            continue;
+        }
         struct queue_job entry;
         hosts_queue_job(&j->job, &j->details, &entry);
         /* A job whose program has ended left its GPUs. */
@@ -162,7 +168,8 @@ static int resume_all(struct broker *b, struct err *e)
             entry.gpus = 0;
             entry.held = NULL;
         }
-        queue_adopt(b->queue, &entry);
+        if (!is_unsaved)
+            queue_adopt(b->queue, &entry);
         if (attempt_resume(b, j, e) < 0) {
             attempt_free(j);
             return -1;
@@ -172,24 +179,34 @@ static int resume_all(struct broker *b, struct err *e)
 }
 
 /* Whether the job left a checkpoint that another one may continue. */
-static bool has_checkpoint(struct broker *b, int64_t id)
+static bool has_checkpoint(const struct lake_job *job)
 {
     AUTO_CLEAR(job_details) struct job_details details = {0};
-    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
-    struct lake_job job;
 
-    return lake_job_load(b->lake, id, arena, &job, NULL) == 0 &&
-           job_details_parse(job.asked.details, &details, NULL) == 0 && details.checkpoint_s > 0 &&
-           job.state != LAKE_JOB_FINISHED;
+    return job_details_parse(job->asked.details, &details, NULL) == 0 && details.checkpoint_s > 0 &&
+           job->state != LAKE_JOB_FINISHED;
 }
 
 static int tidy_if_over(void *context, int64_t id, struct err *e)
 {
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
     struct broker *b = context;
+    struct err why = {0};
+    struct lake_job job;
 
-    (void)e;
-    if (!broker_find_attempt(b, id))
-        attempt_tidy(b->o->home, id, has_checkpoint(b, id));
+    if (broker_find_attempt(b, id))
+        return 0;
+    bool is_known = lake_job_load(b->lake, id, arena, &job, &why) == 0;
+    bool is_there = is_known;
+    if (!is_known && why.kind == ERR_NOTFOUND && lake_job_exists(b->lake, id, &is_there, e) < 0)
+        return -1;
+    /* Of another project, or not readable now. */
+    if (!is_known && (is_there || why.kind != ERR_NOTFOUND))
+        return 0;
+    if (is_known && job.state == LAKE_JOB_UNSAVED)
+        attempt_tidy_unsaved(b->o->home, id, true);
+    else
+        attempt_tidy(b->o->home, id, is_known && has_checkpoint(&job));
     return 0;
 }
 
@@ -237,6 +254,7 @@ static void look_after_all(struct broker *b, int64_t now_ms)
     if (now_ms - b->bounded_ms >= BOUND_LOG_EVERY_MS) {
         b->bounded_ms = now_ms;
         broker_log_bound(b->o->home, STDERR_FILENO);
+        lake_reserve_make(b->o->home);
     }
 }
 

@@ -62,6 +62,7 @@ struct renewal {
 struct settings {
     double vcpu_hour_usd, gb_hour_usd; /* price of a job on this machine */
     double host_lost_s;                /* a host that does not answer for this long is lost */
+    uint64_t log_bytes;                /* kept of the log of a job */
 };
 
 struct broker {
@@ -136,6 +137,8 @@ void attempt_hear(struct broker *b, struct attempt *j);
 /* Raises the events of time: retries, leases, checkpoints, gangs that are complete. */
 void attempt_look_after(struct broker *b, struct attempt *j, int64_t now_ms);
 void attempt_stop(struct broker *b, struct attempt *j);
+/* No host has the output of the job any more, or ever had. */
+bool attempt_is_here(struct attempt *j);
 /* The final state is recorded: removes what is left of the job. */
 void attempt_finish(struct broker *b, struct attempt *j);
 /* Removes the attempt from memory. */

@@ -20,7 +20,8 @@ static struct step *add(struct broker *b, int64_t id, enum lake_job_state to, co
     b->steps = mem_room(b->steps, b->n_steps, &b->cap_steps, sizeof *b->steps);
     struct step *s = &b->steps[b->n_steps++];
     *s = (struct step){.reason = mem_dup(why)};
-    s->change = (struct lake_job_change){.id = id, .to = to, .reason = s->reason, .runtime_s = -1};
+    s->change = (struct lake_job_change){
+        .id = id, .to = to, .reason = s->reason, .runtime_s = -1, .may_be_gone = true};
     return s;
 }
 
@@ -50,7 +51,7 @@ void step_tell_end(struct broker *b, int64_t id)
         return;
     if (lake_job_load(b->lake, id, NULL, &job, &why) < 0)
         log_warn("broker", "job %" PRId64 ": %s", id, why.text);
-    else if (lake_job_state_final(job.state))
+    else if (lake_job_is_over(&job))
         control_socket_tell(b->socket, id, lake_job_state_text(job.state));
 }
 
@@ -113,7 +114,10 @@ bool steps_settle(struct broker *b)
 {
     struct err why = {0};
 
-    if (write_steps(b, &why) < 0) {
+    int written = write_steps(b, &why);
+    if (written < 0 && why.kind == ERR_IO && lake_reserve_use(b->o->home))
+        written = write_steps(b, &why);
+    if (written < 0) {
         step_note_refused(b, "the lake does not take what happened", &why);
         return false;
     }

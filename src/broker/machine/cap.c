@@ -203,7 +203,8 @@ static int note_id(void *context, const struct lake_job *job, struct err *e)
 
 int cap_stop_all(struct lake *l, const char *why, struct err *e)
 {
-    const struct lake_job_filter open = {.states = LAKE_JOB_UNDER_WAY | 1U << LAKE_JOB_QUEUED};
+    const struct lake_job_filter open = {.states = (LAKE_JOB_UNDER_WAY | 1U << LAKE_JOB_QUEUED) &
+                                                   ~(1U << LAKE_JOB_UNSAVED)};
     AUTO_CLEAR(ids) struct ids found = {0};
     int result = lake_job_list(l, &open, note_id, &found, e);
     bool over;

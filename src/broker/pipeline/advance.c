@@ -9,6 +9,7 @@
 #include "broker/pipeline/internal.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +55,14 @@ int advance_read_job(struct advance *a, int64_t job, struct job_outcome *out, st
         return -1;
     out->state = record.state;
     out->ran = record.started_ms != 0;
-    snprintf(out->reason, sizeof out->reason, "%s", record.reason);
+    out->is_over = lake_job_is_over(&record);
+    if (record.state == LAKE_JOB_UNSAVED)
+        snprintf(out->reason, sizeof out->reason,
+                 "its output is unsaved: %s; `tradewind job save %" PRId64 "` stores it, and `run "
+                 "--resume` then continues",
+                 record.reason, job);
+    else
+        snprintf(out->reason, sizeof out->reason, "%s", record.reason);
     snprintf(out->output_set, sizeof out->output_set, "%s", record.output_set);
     return 0;
 }

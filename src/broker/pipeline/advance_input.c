@@ -1,6 +1,7 @@
 /* Makes the input set of a stage from references and the outputs of earlier stages, and tells what
  * is in it. advance_job.c and stagecache.c call it. */
 #include "base/mem.h"
+#include "broker/core/details.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/internal.h"
 #include "lake/set/set.h"
@@ -23,7 +24,7 @@ static void add_ref(struct refs *r, char *text)
     r->texts[r->n++] = text;
 }
 
-/* An output is a directory of the set that its stage's job made. New string. */
+/* An output is a directory of the set that its stage's job made, or a file there. New string. */
 static char *ref_of_output(struct advance *a, const struct run_input *in, struct err *e)
 {
     const struct run_stage *from = &a->run->stages[in->stage];
@@ -35,8 +36,10 @@ static char *ref_of_output(struct advance *a, const struct run_input *in, struct
         err_set(e, ERR_NOTFOUND, "stage %s left nothing in $TRADEWIND_OUTPUT", from->plan.name);
         return NULL;
     }
-    return in->output[0] ? mem_printf("/%s/%s/%s", from->plan.output, in->output, found.output_set)
-                         : mem_dup(found.output_set);
+    if (!in->output[0])
+        return mem_dup(found.output_set);
+    return mem_printf("/%s/%s%s%s", from->plan.output, in->output,
+                      job_output_is_file(in->output) ? "" : "/", found.output_set);
 }
 
 /* The same of what is named outright. */

@@ -347,7 +347,9 @@ struct gang_view {
 /* A failure is worse than a loss, and what we stopped because of either is not to blame. */
 static int severity(enum lake_job_state state)
 {
-    return state == LAKE_JOB_FAILED ? 3 : state == LAKE_JOB_LOST ? 2 : state == LAKE_JOB_KILLED;
+    return state == LAKE_JOB_FAILED || state == LAKE_JOB_UNSAVED ? 3
+           : state == LAKE_JOB_LOST                              ? 2
+                                                                 : state == LAKE_JOB_KILLED;
 }
 
 /* That it was stopped says its state. */
@@ -402,7 +404,7 @@ static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct er
     for (unsigned rank = 0; rank < v->nodes; rank++) {
         if (advance_read_job(a, s->job + rank, &found, e) < 0)
             return -1;
-        v->over += lake_job_state_final(found.state);
+        v->over += found.is_over;
         v->finished += found.state == LAKE_JOB_FINISHED;
         v->killed += found.state == LAKE_JOB_KILLED;
         bool goes_on = can_do_without(s, &found, rank);

@@ -35,7 +35,8 @@ struct job_outcome {
     enum lake_job_state state;
     char reason[2048];
     char output_set[2 * LAKE_NAME_MAX];
-    bool ran; /* the command was started */
+    bool ran;     /* the command was started */
+    bool is_over; /* in a final state, or unsaved for good */
 };
 /* Whether every stage that is not a service is over. */
 bool advance_is_served(const struct advance *a);

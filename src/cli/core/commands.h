@@ -16,7 +16,7 @@
     COMMAND(run_ls) COMMAND(run_show) COMMAND(run_compare) COMMAND(run_stop)                       \
     COMMAND(job_submit) COMMAND(job_ls) COMMAND(job_show) COMMAND(job_logs)                        \
     COMMAND(job_metrics) COMMAND(job_compare) COMMAND(job_kill) COMMAND(job_wait)                  \
-    COMMAND(job_rerun)                                                                             \
+    COMMAND(job_rerun) COMMAND(job_save) COMMAND(job_rm)                                           \
     TITLE("Data", put)                                                                             \
     COMMAND(get) COMMAND(cat) COMMAND(ls) COMMAND(lake_find) COMMAND(trace) COMMAND(set_create)    \
     COMMAND(set_ls) COMMAND(set_show) COMMAND(set_diff) COMMAND(tag) COMMAND(untag)                \

@@ -67,6 +67,7 @@ struct operate_terminal *operate_terminal_new(bool is_long)
     struct operate_terminal *d = mem_zero(1, sizeof *d);
     struct app_options options = {
         .role = APP_PLATFORM_ADMIN,
+        .program = APP_PROGRAM_SELF,
         .variable = variable,
         .listener = {.notice = print_notice,
                      .status = show_status,

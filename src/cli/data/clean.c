@@ -56,6 +56,17 @@ static void print_rest(struct operate_text *t)
     if (s->busy)
         fprintf(t->out, "%s skipped: another process writes there\n",
                 text_count((size_t)s->busy, count));
+    if (gc->jobs.logs)
+        fprintf(t->out,
+                "Logs of %s %s take %s; `tradewind job rm ID...` removes jobs with theirs.\n",
+                text_count((size_t)gc->jobs.logs, count), gc->jobs.logs == 1 ? "job" : "jobs",
+                text_bytes(gc->jobs.log_bytes, bytes));
+    if (gc->jobs.outputs)
+        fprintf(t->out,
+                "Outputs of %s unsaved or failed %s, which are in no set, take %s; `tradewind job "
+                "save` and `job rm` are for them.\n",
+                text_count((size_t)gc->jobs.outputs, count), gc->jobs.outputs == 1 ? "job" : "jobs",
+                text_bytes(gc->jobs.output_bytes, bytes));
     if (!s->versions && !s->objects && !s->leftovers)
         fputs("Nothing to remove.\n", t->out);
     else if (!gc->removed)

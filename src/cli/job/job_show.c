@@ -26,11 +26,31 @@ void cli_job_print_reason(FILE *out, const char *reason)
     text_print_lines(out, app_job_reason_text(reason), REASON_COLUMNS, REASON_INDENT);
 }
 
+/* What becomes of an output that is not stored. */
+static void print_kept(FILE *out, const struct app_job *job)
+{
+    long long id = (long long)job->id;
+
+    if (job->state == LAKE_JOB_UNSAVED && job->saves_later)
+        fprintf(out,
+                "Its output stays where it is, and is stored when that passes; tradewind job save "
+                "%lld tries now.\n",
+                id);
+    else if (job->state == LAKE_JOB_UNSAVED)
+        fprintf(out,
+                "Its output stays where it is: tradewind job save %lld [--output SET] [--rename] "
+                "stores it, job rm %lld removes it.\n",
+                id, id);
+}
+
 void cli_job_print_end(FILE *out, const struct app_job *job)
 {
     char time[32];
 
-    fprintf(out, "job %lld %s%s", (long long)job->id, job->state > LAKE_JOB_FAILED ? "was " : "",
+    fprintf(out, "job %lld %s%s", (long long)job->id,
+            job->state == LAKE_JOB_UNSAVED ? "is "
+            : job->state > LAKE_JOB_FAILED ? "was "
+                                           : "",
             lake_job_state_texts[job->state]);
     if (!isnan(job->runtime_s))
         fprintf(out, " %s %s", job->state == LAKE_JOB_RUNNING ? "since" : "after",
@@ -43,6 +63,7 @@ void cli_job_print_end(FILE *out, const struct app_job *job)
     } else {
         fputc('\n', out);
     }
+    print_kept(out, job);
 }
 
 /* ---- lines ---- */
@@ -252,13 +273,17 @@ static void print_job(struct operate_text *t, const void *record)
     const struct app_job *job = &whole->job;
 
     fprintf(t->out, "job %lld: %s%s", (long long)job->id, lake_job_state_texts[job->state],
-            job->is_stop_asked && !lake_job_state_final(job->state) ? ", being killed" : "");
+            job->is_stop_asked && !lake_job_state_final(job->state) &&
+                    job->state != LAKE_JOB_UNSAVED
+                ? ", being killed"
+                : "");
     if (job->reason) {
         fputs(": ", t->out);
         cli_job_print_reason(t->out, job->reason);
     } else {
         fputc('\n', t->out);
     }
+    print_kept(t->out, job);
     line(t->out, "user", "%s, project %s", job->user, job->project);
     print_request(t->out, job);
     print_result(t->out, job);

@@ -147,22 +147,26 @@ static int remove_tree(struct removal *r, const char *directory, struct err *e)
 static int check_unneeded_set(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
     AUTO_MEM char *text = lake_ref_text(ref);
-    AUTO_RESET struct db_query *q =
-        db_query(r->l->db, e,
-                 "SELECT why FROM (SELECT 1 AS rank, v.id AS id, '@' || s.name || ':' || v.number"
-                 " || ' was made from ' || $5 || ', which therefore stays' AS why FROM edge e"
-                 " JOIN set_version v ON v.id = e.child JOIN fileset s ON s.id = v.fileset"
-                 " WHERE e.parent = $1 AND v.removed = 0 UNION ALL"
-                 " SELECT 2, id, 'job:' || id || ' needs ' || $5 || ' and is not over' FROM job"
-                 " WHERE input_version = $1 AND state < $2 UNION ALL"
-                 " SELECT 2, id, 'job:' || id || ' needs ' || $5 || ' and is not over' FROM job"
-                 " WHERE code_version = $1 AND state < $2 UNION ALL"
-                 " SELECT 3, 0, $5 || ' is also named @' || s.name || ':' || a.name ||"
-                 " ': move or remove that name first' FROM set_alias a JOIN fileset s"
-                 " ON s.id = a.fileset WHERE a.fileset = $3 AND a.number = $4)"
-                 " ORDER BY rank, id LIMIT 1",
-                 DB_INT(ref->set_version), DB_INT(LAKE_JOB_FINISHED), DB_INT(ref->set),
-                 DB_INT(ref->number), DB_TEXT(text));
+    AUTO_RESET struct db_query *q = db_query(
+        r->l->db, e,
+        "SELECT why FROM (SELECT 1 AS rank, v.id AS id, '@' || s.name || ':' || v.number"
+        " || ' was made from ' || $5 || ', which therefore stays' AS why FROM edge e"
+        " JOIN set_version v ON v.id = e.child JOIN fileset s ON s.id = v.fileset"
+        " WHERE e.parent = $1 AND v.removed = 0 UNION ALL"
+        " SELECT 2, id, 'job:' || id || ' needs ' || $5 || ' and is not over' FROM job"
+        " WHERE input_version = $1 AND " LAKE_JOB_IS_OPEN(
+            "state",
+            "$2") " UNION ALL"
+                  " SELECT 2, id, 'job:' || id || ' needs ' || $5 || ' and is not over' FROM job"
+                  " WHERE code_version = $1 AND " LAKE_JOB_IS_OPEN(
+                      "state",
+                      "$2") " UNION ALL"
+                            " SELECT 3, 0, $5 || ' is also named @' || s.name || ':' || a.name ||"
+                            " ': move or remove that name first' FROM set_alias a JOIN fileset s"
+                            " ON s.id = a.fileset WHERE a.fileset = $3 AND a.number = $4)"
+                            " ORDER BY rank, id LIMIT 1",
+        DB_INT(ref->set_version), DB_INT(LAKE_JOB_FINISHED), DB_INT(ref->set), DB_INT(ref->number),
+        DB_TEXT(text));
     int found = db_step(q, e);
 
     return found == 1 ? err_set(e, ERR_USAGE, "%s", db_text(q, 0)) : found;

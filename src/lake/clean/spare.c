@@ -49,8 +49,11 @@ static int find_fickle(struct lake *l, struct bits *out, struct err *e)
 #define COUNTED_ON                                                                                 \
     " EXISTS (SELECT 1 FROM pin WHERE pin.project = $1 AND pin.kind = $2 AND pin.item = v.id)"     \
     " OR EXISTS (SELECT 1 FROM set_alias a WHERE a.fileset = v.fileset AND a.number = v.number)"   \
-    " OR EXISTS (SELECT 1 FROM job u WHERE u.input_version = v.id AND u.state < $3)"               \
-    " OR EXISTS (SELECT 1 FROM job u WHERE u.code_version = v.id AND u.state < $3)"
+    " OR EXISTS (SELECT 1 FROM job u WHERE u.input_version = v.id"                                 \
+    " AND " LAKE_JOB_IS_OPEN("u.state",                                                            \
+                             "$3") ")"                                                             \
+                                   " OR EXISTS (SELECT 1 FROM job u WHERE u.code_version = v.id"   \
+                                   " AND " LAKE_JOB_IS_OPEN("u.state", "$3") ")"
 
 static void add_spare(struct spares *s, struct db_query *q)
 {

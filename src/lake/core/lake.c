@@ -282,6 +282,7 @@ struct lake *lake_open(const struct lake_options *options, struct err *e)
     if (!l->db || check_store(l, e) < 0 || open_project(l, e) < 0 ||
         check_others(l->db, l->home, &l->settings, e) < 0)
         return NULL;
+    lake_reserve_make(l->home);
     return TAKE(l);
 }
 

@@ -39,6 +39,12 @@ struct lake *lake_open(const struct lake_options *options, struct err *e);
 void lake_free(struct lake *l);
 AUTO_DEFINE(lake)
 
+/* Room that a lake keeps for a full disk, the file lake.reserve of its home: lake_open makes it
+ * when the disk has room to spare, as lake_reserve_make does. lake_reserve_use releases it on a
+ * disk that is nearly full, and returns whether it did. */
+void lake_reserve_make(const char *home);
+bool lake_reserve_use(const char *home);
+
 /* Points a lake without content to another store (tradewind init); ERR_USAGE when it has some, or
  * when another lake has some there. anew: never mind that. */
 int lake_use_store(const char *home, const struct store_settings *store, bool anew, struct err *e);
@@ -61,7 +67,7 @@ struct lake_progress {
 };
 
 /* States of a job (lake/job/job.h). Stored as numbers. The first five are on the way, in this
- * order; the others are final. */
+ * order; those from finished to lost are final. */
 enum lake_job_state {
     LAKE_JOB_QUEUED = 1,
     LAKE_JOB_LAUNCHING,
@@ -72,7 +78,12 @@ enum lake_job_state {
     LAKE_JOB_FAILED,
     LAKE_JOB_KILLED,
     LAKE_JOB_LOST,
+    LAKE_JOB_UNSAVED, /* it ended well, and its output is not stored: it stays in the job's
+                         directory */
 };
+#define LAKE_JOB_STATES (LAKE_JOB_UNSAVED + 1)
+/* SQL: whether a job still needs its input, by its state and LAKE_JOB_FINISHED. */
+#define LAKE_JOB_IS_OPEN(state, finished) "(" state " < " finished " OR " state " = 10)"
 
 /* How a set version came from another: by `set create`, or by a job. Stored as numbers. */
 enum lake_edge_kind { LAKE_EDGE_CREATE = 1, LAKE_EDGE_JOB = 2 };

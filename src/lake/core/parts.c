@@ -198,10 +198,12 @@ int parts_used(struct lake *l,
         " AND EXISTS (SELECT 1 FROM set_part p WHERE p.chunk = c.id AND"
         " (EXISTS (SELECT 1 FROM edge e WHERE e.child = p.set_version AND e.kind = $5)"
         " OR EXISTS (SELECT 1 FROM edge e WHERE e.parent = p.set_version AND e.kind = $5)"
-        " OR p.set_version IN (SELECT input_version FROM job WHERE project = $2 AND state < $6"
-        " AND input_version IS NOT NULL UNION SELECT code_version FROM job"
-        " WHERE project = $2 AND state < $6 AND code_version IS NOT NULL)))"
-        " ORDER BY c.id LIMIT $7",
+        " OR p.set_version IN (SELECT input_version FROM job WHERE project = $2 "
+        "AND " LAKE_JOB_IS_OPEN(
+            "state", "$6") " AND input_version IS NOT NULL UNION SELECT code_version FROM job"
+                           " WHERE project = $2 AND " LAKE_JOB_IS_OPEN(
+                               "state", "$6") " AND code_version IS NOT NULL)))"
+                                              " ORDER BY c.id LIMIT $7",
         DB_INT(after), DB_INT(l->project), DB_TEXT(first), DB_TEXT(last), DB_INT(LAKE_EDGE_JOB),
         DB_INT(LAKE_JOB_FINISHED), DB_INT(PARTS_SOME));
 

@@ -227,6 +227,17 @@ static const char *const devices[] = {
     NULL,
 };
 
-const struct db_migration lake_migrations[] = {{1, tables},     {2, jobs},        {3, releases},
-                                               {4, spendings},  {5, experiments}, {6, used_code},
-                                               {7, reproduced}, {8, devices},     {0}};
+/* saves_later, of jobs whose output is not stored: 1 = the broker tries again. */
+static const char *const unsaved[] = {
+    "ALTER TABLE job ADD COLUMN saves_later INTEGER NOT NULL DEFAULT 0",
+    /* What is left of jobs whose records were removed: what they cost. */
+    "CREATE TABLE job_removed (job INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " creator TEXT NOT NULL, run INTEGER, cloud TEXT NOT NULL, finished INTEGER NOT NULL,"
+    " cost_microusd INTEGER NOT NULL, cost_basis TEXT NOT NULL)",
+    "CREATE INDEX job_removed_finished ON job_removed (project, finished, cost_microusd)",
+    NULL,
+};
+
+const struct db_migration lake_migrations[] = {
+    {1, tables},    {2, jobs},       {3, releases}, {4, spendings}, {5, experiments},
+    {6, used_code}, {7, reproduced}, {8, devices},  {9, unsaved},   {0}};

@@ -65,7 +65,7 @@ static const struct find_scope sets = {
 #define STATE_TEXT                                                                                 \
     "CASE f.state WHEN 1 THEN 'queued' WHEN 2 THEN 'launching' WHEN 3 THEN 'fetching'"             \
     " WHEN 4 THEN 'running' WHEN 5 THEN 'storing' WHEN 6 THEN 'finished' WHEN 7 THEN 'failed'"     \
-    " WHEN 8 THEN 'killed' WHEN 9 THEN 'lost' END"
+    " WHEN 8 THEN 'killed' WHEN 9 THEN 'lost' WHEN 10 THEN 'unsaved' END"
 
 static const struct find_scope jobs = {
     LAKE_ITEM_JOB,

@@ -8,12 +8,12 @@
 
 struct arena;
 
-/* For lake_job_filter: jobs that have begun and not ended. */
+/* For lake_job_filter: jobs that have begun and are not in a final state. */
 #define LAKE_JOB_UNDER_WAY                                                                         \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
-     1U << LAKE_JOB_STORING)
+     1U << LAKE_JOB_STORING | 1U << LAKE_JOB_UNSAVED)
 /* "queued" ..., by state; [0] is NULL. */
-extern const char *const lake_job_state_texts[LAKE_JOB_LOST + 1];
+extern const char *const lake_job_state_texts[LAKE_JOB_STATES];
 const char *lake_job_state_text(enum lake_job_state state);
 /* ERR_USAGE with the nearest. */
 int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e);
@@ -81,7 +81,10 @@ struct lake_job {
     const char *devices;     /* GPUs of its own while it runs: "nvidia:0,nvidia:1"; "" = none */
     const char *output_set;  /* "@S:4" once stored; "" */
     bool reproduced;         /* that version was there already, with just these files */
+    bool saves_later;        /* unsaved: the broker tries to store the output again */
 };
+/* In a final state, or unsaved until somebody saves it. */
+bool lake_job_is_over(const struct lake_job *job);
 
 /* Room for the texts of any one job: command and details, the list of the command's words. */
 #define LAKE_JOB_ARENA_MAX (16 * LAKE_JOB_TEXT_MAX)
@@ -138,16 +141,19 @@ struct lake_job_change {
     const char *machine;
     const char *limits;
     const char *devices;
+    bool saves_later; /* of LAKE_JOB_UNSAVED */
+    bool may_be_gone; /* the job may have been removed: then nothing is applied */
     bool applied; /* out: false: the job was in a final state, in this one or beyond it already */
 };
 /* All in one transaction, in order. A final state stays: nothing is applied to it. Steps lead
  * forward, but back to queued or launching too, when the machine was lost and the job resumes
- * elsewhere; then its runtimes add up unless they are told. Only the job's user and admins may
+ * elsewhere; then its runtimes add up unless they are told. A storing job may become unsaved, and
+ * that again for another reason. Only the job's user and admins may
  * (ERR_DENIED), as with everything below that changes a job. */
 int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e);
 
 /* Asks the broker to stop the job. A queued job is killed at once. Repeatable: the first reason
- * stays. *final_out: the job has ended. */
+ * stays. An unsaved job is no longer tried, and stays unsaved. *final_out: the job has ended. */
 int lake_job_ask_stop(
     struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e);
 
@@ -170,6 +176,10 @@ int lake_job_reproductions(
     int (*visit)(void *context, int64_t output, int64_t input, int64_t code, struct err *e),
     void *context,
     struct err *e);
+
+/* The set that the output of an unsaved job goes to from now on; an existing one needs LAKE_WRITE.
+ */
+int lake_job_set_output(struct lake *l, int64_t id, const char *set, struct err *e);
 
 /* Records that job `other` took part in making the output of `job`: edges lead from that output to
  * the input of `other`, and to its code if that differs. Repeatable; nothing happens without an
@@ -237,8 +247,34 @@ int lake_job_metrics(struct lake *l,
 
 /* The cost of a job that ended before its machine was terminated. */
 int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e);
-/* The cost of all jobs of the project that ended since since_ms. */
+/* The cost of all jobs of the project that ended since since_ms, removed ones included. */
 int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e);
+
+/* Removes the records of jobs, all or none: request, states, metadata, metrics. ERR_USAGE for a job
+ * that is not over, or that made a set version which is there: the record tells how. What the jobs
+ * cost stays recorded. */
+struct lake_job_removal {
+    int64_t id;
+    const char *cloud; /* for the bill: "local", or a host group */
+};
+int lake_job_remove(struct lake *l, const struct lake_job_removal *jobs, size_t n, struct err *e);
+
+/* What is left of a removed job. */
+struct lake_job_removed {
+    int64_t id, run;
+    const char *project, *user, *cloud;
+    int64_t finished_ms, cost_microusd;
+    const char *cost_basis; /* "" = it cost nothing */
+};
+/* Those that ended since since_ms, by id. */
+int lake_job_each_removed(struct lake *l,
+                          int64_t since_ms,
+                          int (*visit)(void *context,
+                                       const struct lake_job_removed *r,
+                                       struct err *e),
+                          void *context,
+                          struct err *e);
+int lake_job_was_removed(struct lake *l, int64_t id, bool *out, struct err *e);
 
 /* Dollars and hours of all jobs upstream of a set version (or a file: of all sets that hold it),
  * each job once. */

@@ -67,8 +67,10 @@ int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, stru
 {
     *microusd_out = 0;
     int found = db_get_int(l->db, e, microusd_out,
-                           "SELECT sum(cost_microusd) FROM job"
-                           " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL",
+                           "SELECT sum(cost) FROM (SELECT sum(cost_microusd) AS cost FROM job"
+                           " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL"
+                           " UNION ALL SELECT sum(cost_microusd) FROM job_removed"
+                           " WHERE project = $1 AND finished >= $2)",
                            DB_INT(l->project), DB_INT(since_ms));
     return found < 0 ? -1 : 0;
 }

@@ -8,48 +8,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lake_job_state_texts[LAKE_JOB_LOST + 1] = {
+const char *const lake_job_state_texts[LAKE_JOB_STATES] = {
     [LAKE_JOB_QUEUED] = "queued",     [LAKE_JOB_LAUNCHING] = "launching",
     [LAKE_JOB_FETCHING] = "fetching", [LAKE_JOB_RUNNING] = "running",
     [LAKE_JOB_STORING] = "storing",   [LAKE_JOB_FINISHED] = "finished",
     [LAKE_JOB_FAILED] = "failed",     [LAKE_JOB_KILLED] = "killed",
-    [LAKE_JOB_LOST] = "lost",
+    [LAKE_JOB_LOST] = "lost",         [LAKE_JOB_UNSAVED] = "unsaved",
 };
 
 const char *lake_job_state_text(enum lake_job_state state)
 {
-    return state >= LAKE_JOB_QUEUED && state <= LAKE_JOB_LOST ? lake_job_state_texts[state]
-                                                              : "unknown";
+    return state >= LAKE_JOB_QUEUED && state < LAKE_JOB_STATES ? lake_job_state_texts[state]
+                                                               : "unknown";
 }
 
 int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e)
 {
-    for (enum lake_job_state state = LAKE_JOB_QUEUED; state <= LAKE_JOB_LOST; state++)
+    for (enum lake_job_state state = LAKE_JOB_QUEUED; state < LAKE_JOB_STATES; state++)
         if (strcmp(text, lake_job_state_texts[state]) == 0) {
             *out = state;
             return 0;
         }
-    const char *close = nearest(text, lake_job_state_texts + 1, LAKE_JOB_LOST);
+    const char *close = nearest(text, lake_job_state_texts + 1, LAKE_JOB_STATES - 1);
     if (close)
         return err_set(e, ERR_USAGE, "\"%.40s\" is not a state of a job; did you mean %s?", text,
                        close);
     return err_set(
         e, ERR_USAGE,
         "\"%.40s\" is not a state of a job; give queued, launching, fetching, running, storing, "
-        "finished, failed, killed or lost",
+        "unsaved, finished, failed, killed or lost",
         text);
 }
 
 bool lake_job_state_final(enum lake_job_state state)
 {
-    return state >= LAKE_JOB_FINISHED;
+    return state >= LAKE_JOB_FINISHED && state <= LAKE_JOB_LOST;
+}
+
+bool lake_job_is_over(const struct lake_job *job)
+{
+    return lake_job_state_final(job->state) ||
+           (job->state == LAKE_JOB_UNSAVED && !job->saves_later);
 }
 
 /* ---- rows ---- */
 
-/* Nine times the columns below, and room. */
+/* Ten times the columns below, and room. */
 #define SQL_MAX 16384
-#define N_STATES 9
+#define N_STATES (LAKE_JOB_STATES - 1)
 
 enum column {
     ID,
@@ -82,13 +88,15 @@ enum column {
     DEVICES,
     COMMAND,
     DETAILS,
+    SAVES_LATER,
 };
 #define JOB_SELECT                                                                                 \
     "SELECT j.id, j.creator, j.name, j.state, j.reason, j.stop_reason, j.input, j.code,"           \
     " j.output_name, j.output, j.output_version, j.reproduced, j.cpus, j.memory_mb, "              \
     "j.time_limit_s, j.run,"                                                                       \
     " j.rerun_of, j.priority, j.queued, j.started, j.finished, j.exit_code, j.runtime_s,"          \
-    " j.cost_microusd, j.cost_basis, j.machine, j.limits, j.devices, t.command, t.details"         \
+    " j.cost_microusd, j.cost_basis, j.machine, j.limits, j.devices, t.command, t.details,"        \
+    " j.saves_later"                                                                               \
     " FROM job j CROSS JOIN job_text t WHERE t.job = j.id"
 
 static const char *text_or_empty(struct db_query *q, enum column column)
@@ -158,6 +166,7 @@ static struct lake_job read_job(struct lake *l, struct db_query *q)
         .machine = text_or_empty(q, MACHINE),
         .limits = text_or_empty(q, LIMITS),
         .devices = text_or_empty(q, DEVICES),
+        .saves_later = db_int(q, SAVES_LATER) != 0,
         .output_set = db_is_null(q, OUTPUT_VERSION) ? "" : text_or_empty(q, OUTPUT),
         .reproduced = db_int(q, REPRODUCED) != 0,
     };

@@ -94,8 +94,13 @@ static void clean_text(const char *text, char out[static REASON_MAX + 1])
 /* Late news of a state that was left is not told again; a lost machine sends a job back. */
 static bool leads_on(enum lake_job_state from, enum lake_job_state to)
 {
+    /* For another reason, until it is stored, or lost with its host. */
+    if (from == LAKE_JOB_UNSAVED)
+        return to == LAKE_JOB_UNSAVED || to == LAKE_JOB_FINISHED || to == LAKE_JOB_LOST;
     if (lake_job_state_final(from) || from == to)
         return false;
+    if (to == LAKE_JOB_UNSAVED)
+        return from == LAKE_JOB_STORING;
     return to > from || to <= LAKE_JOB_LAUNCHING;
 }
 
@@ -103,7 +108,7 @@ static int check_change(const struct lake_job_change *c, struct err *e)
 {
     const char *words[] = {c->cost_basis, c->machine, c->limits, c->devices};
 
-    if (c->to < LAKE_JOB_QUEUED || c->to > LAKE_JOB_LOST)
+    if (c->to < LAKE_JOB_QUEUED || c->to >= LAKE_JOB_STATES)
         return err_set(e, ERR_USAGE, "job %lld: %d is not a state", (long long)c->id, (int)c->to);
     if (!isfinite(c->runtime_s))
         return err_set(e, ERR_USAGE, "job %lld: its runtime is not a number", (long long)c->id);
@@ -139,18 +144,20 @@ static int write_change(struct lake *l,
         l->db, e,
         "UPDATE job SET state = $2, reason = $3, changed = $4,"
         " started = CASE WHEN $2 = 4 AND started IS NULL THEN $4 ELSE started END,"
-        " finished = CASE WHEN $2 >= 6 THEN $4 ELSE finished END,"
+        " finished = CASE WHEN $2 BETWEEN 6 AND 9 THEN $4 ELSE finished END,"
         " exit_code = COALESCE($5, exit_code), runtime_s = COALESCE($6, runtime_s),"
         " cost_microusd = COALESCE($7, cost_microusd), cost_basis = COALESCE($8, cost_basis),"
         " machine = COALESCE($9, machine), limits = COALESCE($10, limits),"
-        " devices = COALESCE($11, devices) WHERE id = $1",
+        " devices = COALESCE($11, devices), saves_later = $12 WHERE id = $1",
         DB_INT(c->id), DB_INT(c->to), DB_TEXT(reason), DB_INT(now),
         c->exited ? DB_INT(c->exit_code) : DB_NULL, runtime_s >= 0 ? DB_REAL(runtime_s) : DB_NULL,
         c->cost_basis ? DB_INT(c->cost_microusd) : DB_NULL, DB_TEXT(c->cost_basis),
-        DB_TEXT(c->machine), DB_TEXT(c->limits), DB_TEXT(c->devices));
+        DB_TEXT(c->machine), DB_TEXT(c->limits), DB_TEXT(c->devices), DB_INT(c->saves_later));
 }
 
-_Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6, "numbers in the SQL above");
+_Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6 && LAKE_JOB_LOST == 9 &&
+                   LAKE_JOB_UNSAVED == 10,
+               "numbers in the SQL above");
 
 int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e)
 {
@@ -176,9 +183,12 @@ int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e
 
 static int change_all(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e)
 {
+    struct err why = {0};
+
     for (size_t i = 0; i < n; i++)
-        if (lake_job_apply(l, &changes[i], e) < 0)
-            return -1;
+        if (lake_job_apply(l, &changes[i], &why) < 0 &&
+            !(changes[i].may_be_gone && why.kind == ERR_NOTFOUND))
+            return err_set(e, why.kind, "%s", why.text);
     return 0;
 }
 
@@ -213,6 +223,11 @@ static int ask_stop(struct lake *l, int64_t id, const char *reason, bool *final_
     if (db_run(l->db, e, "UPDATE job SET stop_reason = $2 WHERE id = $1 AND stop_reason IS NULL",
                DB_INT(id), DB_TEXT(line)) < 0)
         return -1;
+    /* The output stays where it is. */
+    if (row.state == LAKE_JOB_UNSAVED) {
+        *final_out = true;
+        return db_run(l->db, e, "UPDATE job SET saves_later = 0 WHERE id = $1", DB_INT(id));
+    }
     *final_out = row.state == LAKE_JOB_QUEUED;
     return *final_out ? lake_job_apply(l, &killed, e) : 0;
 }

@@ -232,6 +232,30 @@ int lake_job_store(struct lake *l,
     return store_job(&s, e);
 }
 
+static int set_output(struct lake *l, int64_t id, const char *set, struct err *e)
+{
+    AUTO_MEM char *shown = mem_printf("@%s", set);
+    struct item_row item;
+    struct job_row row;
+
+    if (lake_job_row_own(l, id, &row, e) < 0)
+        return -1;
+    if (row.state != LAKE_JOB_UNSAVED)
+        return err_set(e, ERR_USAGE, "job %lld is not unsaved", (long long)id);
+    int found = fileset_find(l, set, &item, e);
+    if (found < 0 || (found == 1 && item_ask(l, &item, shown, LAKE_WRITE, e) < 0))
+        return -1;
+    return db_run(l->db, e, "UPDATE job SET output_name = $2 WHERE id = $1", DB_INT(id),
+                  DB_TEXT(set));
+}
+
+int lake_job_set_output(struct lake *l, int64_t id, const char *set, struct err *e)
+{
+    if (lake_path_check_set(set, e) < 0 || db_begin(l->db, e) < 0)
+        return -1;
+    return db_end(l->db, set_output(l, id, set, e), e);
+}
+
 int lake_job_restore(struct lake *l,
                      struct lake_job_change *change,
                      const char *directory,

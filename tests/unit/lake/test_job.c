@@ -119,11 +119,12 @@ static void state_names(void)
     struct err e = {0};
     int good = 0;
 
-    for (int i = LAKE_JOB_QUEUED; i <= LAKE_JOB_LOST; i++)
+    for (int i = LAKE_JOB_QUEUED; i < LAKE_JOB_STATES; i++)
         good +=
             lake_job_state_parse(lake_job_state_text((enum lake_job_state)i), &state, &e) == 0 &&
-            (int)state == i && lake_job_state_final(state) == (i >= LAKE_JOB_FINISHED);
-    CHECK(good == 9, "nine states read back as they are written");
+            (int)state == i &&
+            lake_job_state_final(state) == (i >= LAKE_JOB_FINISHED && i != LAKE_JOB_UNSAVED);
+    CHECK(good == 10, "ten states read back as they are written");
     CHECK(lake_job_state_parse("runing", &state, &e) < 0 && e.kind == ERR_USAGE &&
               strstr(e.text, "running"),
           "%s", e.text);
@@ -142,11 +143,16 @@ static void machine(struct lake *l)
         {LAKE_JOB_RUNNING, LAKE_JOB_FETCHING, false}, {LAKE_JOB_RUNNING, LAKE_JOB_RUNNING, false},
         {LAKE_JOB_RUNNING, LAKE_JOB_LAUNCHING, true}, /* preempted */
         {LAKE_JOB_RUNNING, LAKE_JOB_LOST, true},      {LAKE_JOB_STORING, LAKE_JOB_RUNNING, false},
-        {LAKE_JOB_STORING, LAKE_JOB_FAILED, true},
+        {LAKE_JOB_STORING, LAKE_JOB_FAILED, true},    {LAKE_JOB_RUNNING, LAKE_JOB_UNSAVED, false},
+        {LAKE_JOB_STORING, LAKE_JOB_UNSAVED, true},   {LAKE_JOB_UNSAVED, LAKE_JOB_UNSAVED, true},
+        {LAKE_JOB_UNSAVED, LAKE_JOB_FINISHED, true},  {LAKE_JOB_UNSAVED, LAKE_JOB_KILLED, false},
+        {LAKE_JOB_UNSAVED, LAKE_JOB_FAILED, false},   {LAKE_JOB_UNSAVED, LAKE_JOB_LOST, true},
     };
 
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int64_t id = submit_plain(l);
+        if (steps[i].from == LAKE_JOB_UNSAVED)
+            step(l, id, LAKE_JOB_STORING, NULL);
         if (steps[i].from != LAKE_JOB_QUEUED)
             step(l, id, steps[i].from, NULL);
         CHECK(step(l, id, steps[i].to, "x") == steps[i].applied, "%s to %s is %sapplied",
@@ -241,7 +247,7 @@ static void bad_changes(struct lake *l)
     };
     struct lake_job_change wrong[] = {
         {.id = id, .to = (enum lake_job_state)0, .runtime_s = -1},
-        {.id = id, .to = (enum lake_job_state)10, .runtime_s = -1},
+        {.id = id, .to = (enum lake_job_state)LAKE_JOB_STATES, .runtime_s = -1},
         {.id = id, .to = LAKE_JOB_RUNNING, .runtime_s = (double)NAN},
         {.id = id, .to = LAKE_JOB_RUNNING, .runtime_s = -1, .cost_microusd = -1, .cost_basis = "x"},
         {.id = id, .to = LAKE_JOB_RUNNING, .runtime_s = -1, .machine = longer},
@@ -643,7 +649,7 @@ static void older(void)
     AUTO_MEM char *file = scratch_resolve(l, "/a", LAKE_READ);
     CHECK(strcmp(file, "/a#1") == 0 && submit_plain(l) == 1, "keeps its files, takes jobs: %s",
           file);
-    CHECK(scratch_number(l, "SELECT max(number) FROM db_migration") == 8, "is up to date");
+    CHECK(scratch_number(l, "SELECT max(number) FROM db_migration") == 9, "is up to date");
     CHECK(lake_find(l, "run=3", &plainly, note_found, out, &e) == 0 && strcmp(out, "/a#1 ") == 0,
           "a key that jobs have is the user's on a file still: %s", out);
     scratch_clear(&s);
