@@ -106,11 +106,25 @@ struct fit *fit_new(const struct fit_run *runs, size_t n_runs, struct err *e)
     struct fit_shape shape;
     double loo_error;
 
-    if (fit_data_init(&d, runs, n_runs, e) < 0 || fit_choose(&d, &shape, &loo_error, e) < 0) {
+    if (fit_data_init(&d, runs, n_runs, e) < 0 || fit_choose(&d, &shape, &loo_error, NULL, e) < 0) {
         err_wrap(e, "fit run times");
         return NULL;
     }
     return fit_build(&d, &shape, loo_error);
+}
+
+int fit_left_out(const struct fit_run *runs, size_t n_runs, double *predicted_s, struct err *e)
+{
+    AUTO_CLEAR(fit_data) struct fit_data d = {0};
+    struct fit_shape shape;
+    double loo_error;
+
+    if (fit_data_init(&d, runs, n_runs, e) < 0 ||
+        fit_choose(&d, &shape, &loo_error, predicted_s, e) < 0)
+        return err_wrap(e, "fit run times");
+    for (size_t i = 0; i < n_runs; i++)
+        predicted_s[i] = exp(predicted_s[i]);
+    return 0;
 }
 
 void fit_free(struct fit *f)

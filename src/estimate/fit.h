@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Features with a meaning of their own; every other one is an option of the command. */
@@ -33,6 +34,10 @@ struct fit_value {
  * an option that takes 0 or "auto" in one run is a category. Both texts are borrowed. */
 struct fit_value fit_value_read(const char *name, const char *text);
 
+/* Whether it can be the name of a feature, and the text of a category. */
+bool fit_name_ok(const char *name);
+bool fit_level_ok(const char *text);
+
 struct fit_run {
     const char *name; /* what an error calls it */
     const struct fit_value *values;
@@ -51,6 +56,9 @@ AUTO_DEFINE(fit)
 /* Mean absolute relative error of the runs, each predicted by a fit of this kind to all others. A
  * run that alone tells some effect (the only one of its category) is not counted. */
 double fit_loo_error(const struct fit *f);
+/* Each run as a fit of the kind that fit_new chooses predicts it from all others; NAN where the run
+ * alone tells some effect. predicted_s has n_runs numbers. Errors as those of fit_new. */
+int fit_left_out(const struct fit_run *runs, size_t n_runs, double *predicted_s, struct err *e);
 /* How many runs it was learned from. */
 size_t fit_n_runs(const struct fit *f);
 /* Names of the features, sorted; borrowed. */

@@ -439,7 +439,11 @@ static void judge_clear(struct judge *j)
     *j = (struct judge){0};
 }
 
-int fit_choose(const struct fit_data *d, struct fit_shape *out, double *loo_out, struct err *e)
+int fit_choose(const struct fit_data *d,
+               struct fit_shape *out,
+               double *loo_out,
+               double *left_out,
+               struct err *e)
 {
     AUTO_CLEAR(judge) struct judge j = {0};
     AUTO_CLEAR(contest) struct contest c = {0};
@@ -456,6 +460,8 @@ int fit_choose(const struct fit_data *d, struct fit_shape *out, double *loo_out,
     } while (isfinite(c.best.loo));
     *out = c.current.shape;
     *loo_out = c.current.loo;
+    for (size_t i = 0; left_out && i < d->n; i++)
+        left_out[i] = j.counts[i] ? d->log_y[i] - c.current.residual[i] : (double)NAN;
     return 0;
 }
 

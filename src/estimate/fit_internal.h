@@ -94,8 +94,6 @@ void fit_space_clear(struct fit_space *space);
 size_t fit_space_find(const struct fit_space *space, const char *name);
 /* The same, when it is a number. */
 size_t fit_space_number(const struct fit_space *space, const char *name);
-bool fit_name_ok(const char *name);
-bool fit_level_ok(const char *text);
 /* The text of a value as a category has it. */
 const char *fit_level_text(const struct fit_value *value, char room[static 32]);
 /* Index of the level, or n_levels. */
@@ -129,8 +127,13 @@ double fit_log_at(const struct fit *f, const double *point, double *x);
 /* Writes the kind of the form, as struct fit has it. */
 void fit_kind_write(const struct fit_form *form, char out[static 64]);
 
-/* Chooses the form that predicts runs left out best, starting from log-linear. */
-int fit_choose(const struct fit_data *d, struct fit_shape *out, double *loo_out, struct err *e);
+/* Chooses the form that predicts runs left out best, starting from log-linear. left_out (n; NULL =
+ * not wanted): log y of each, predicted from all others; NAN where that cannot be. */
+int fit_choose(const struct fit_data *d,
+               struct fit_shape *out,
+               double *loo_out,
+               double *left_out,
+               struct err *e);
 /* One form and its mean absolute relative error, for tests; false when the runs cannot carry it. */
 bool fit_judge(const struct fit_data *d,
                const struct fit_form *form,

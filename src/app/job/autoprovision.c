@@ -334,6 +334,11 @@ static int submit(const struct search *s,
     struct lake_job old;
     char option[64];
 
+    if (!s->profile->template->n)
+        return err_set(e, ERR_USAGE,
+                       "profile %s has imported runs and no command; give it one: "
+                       "tradewind profile %s -- COMMAND",
+                       s->profile->name, s->profile->name);
     if (load_newest(app, s->profile->name, out->arena, &old, e) < 0)
         return -1;
     AUTO_CLEAR(job_details) struct job_details recorded = {0};

@@ -39,6 +39,7 @@ static const struct field profile_fields[] = {
     {"template", PROFILE(TEXT, template), .help = "Command with its lists."},
     {"runs", PROFILE(INT, runs), .help = "Jobs that the profile submitted.", .heading = "jobs"},
     {"done", PROFILE(INT, done), .help = "Those that finished.", .heading = "done"},
+    {"imported", PROFILE(INT, imported), .help = "Runs that were imported.", .heading = "imported"},
     {"model", PROFILE(JSON, model), .heading = "model", .cell = model_cell,
      .help = "Model of the run time: kind, coefficients, loo_error, r2, runs; null until there are "
              "enough runs."},
@@ -104,7 +105,8 @@ int app_profile_answer(struct app *app,
     AUTO_CLEAR(app_profile)
     struct app_profile record = {
         .name = p->name,
-        .template = text,
+        .template = p->template->n ? text : NULL,
+        .imported = (int64_t)p->imported.n,
         .model = fit ? model_json(fit) : NULL,
         .box = fit ? json_incref(json_object_get(fit, "box")) : NULL,
         .cpus = sizes_json(&p->cpus),

@@ -11,6 +11,7 @@ struct app_profile {
     const char *name;
     const char *template;
     int64_t runs, done;         /* jobs that the profile asked for; those that finished */
+    int64_t imported;           /* runs */
     json_t *model, *box;        /* what was learned, and from which values; NULL = nothing yet */
     json_t *cpus, *memories_mb; /* arrays of numbers */
     double loo_error;           /* of the model */
@@ -56,6 +57,31 @@ int app_profile_predict(const struct broker_profile *p,
                         double memory_mb,
                         struct app_prediction *out,
                         struct err *e);
+
+/* Answer of profile.import. */
+struct app_profile_imported {
+    const char *name;
+    int64_t read, added, imported; /* runs of the file; new ones; of the profile, all in all */
+    const char *model;             /* NULL = too few runs to learn from, see reason */
+    double loo_error;
+    int64_t learned_from;
+    const char *reason;
+};
+
+/* One run that a profile is judged by. */
+struct app_profile_check {
+    double cpus, memory_mb, measured_s;
+    double predicted_s; /* NAN = nothing is known about it without the run itself */
+};
+
+/* Answer of profile.evaluate. */
+struct app_profile_evaluation {
+    const char *name, *file; /* file: NULL = its own runs, each predicted from all others */
+    int64_t runs, unknown;   /* judged; left out, as no other run tells their effect */
+    double mean_absolute_error_s, mean_squared_error_s2;
+    double explained_variance, explained_variance_zero; /* NAN = undefined */
+    struct field_records predictions;                   /* struct app_profile_check */
+};
 
 /* A size of a machine with its prediction and cost. */
 struct app_size {

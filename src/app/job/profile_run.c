@@ -70,6 +70,11 @@ static int read_known(struct grid *g, struct app *app, const char *name, struct 
 
     if (!p)
         return -1;
+    if (!p->template->n)
+        return err_set(e, ERR_USAGE,
+                       "profile %s has imported runs and no command; give it one: "
+                       "tradewind profile %s -- COMMAND",
+                       name, name);
     g->template = TAKE(p->template);
     copy_sizes(&g->cpus, p->cpus.values, p->cpus.n);
     copy_sizes(&g->mems_mb, p->mems_mb.values, p->mems_mb.n);

@@ -50,7 +50,7 @@ static bool is_plain(char c)
 
 int broker_profile_name_check(const char *name, struct err *e)
 {
-    static const char *const commands[] = {"show", "ls", "predict", "fit"};
+    static const char *const commands[] = {"show", "ls", "predict", "fit", "import", "evaluate"};
     size_t len = strlen(name);
     bool good = len > 0 && len <= PROFILE_NAME_MAX && is_plain(name[0]);
 
@@ -195,7 +195,12 @@ static int read_profile(const json_t *root, struct broker_profile *p, struct err
 {
     const json_t *model = json_object_get(root, "model");
 
-    p->template = read_template(json_object_get(root, "template"), e);
+    const json_t *imported = json_object_get(root, "imported");
+    if (imported && profile_runs_from_json(imported, &p->imported) < 0)
+        return err_set(e, ERR_IO, "the imported runs are damaged");
+    const json_t *words = json_object_get(root, "template");
+    bool has_command = json_array_size(words) > 0 || !p->imported.n;
+    p->template = has_command ? read_template(words, e) : template_none();
     if (!p->template)
         return -1;
     if (read_sizes(json_object_get(root, "cpus"), &p->cpus) < 0 ||
@@ -260,6 +265,7 @@ void broker_profile_free(struct broker_profile *p)
     template_free(p->template);
     profile_sizes_clear(&p->cpus);
     profile_sizes_clear(&p->mems_mb);
+    profile_runs_clear(&p->imported);
     fit_free(p->fit);
     free(p);
 }
@@ -298,11 +304,56 @@ static int save(const char *home, const struct broker_profile *p, struct err *e)
             return err_set(e, ERR_USAGE, "word %zu of the command is not UTF-8 text", i + 1);
     json_object_set_new(root, "cpus", sizes_json(&p->cpus));
     json_object_set_new(root, "mems_mb", sizes_json(&p->mems_mb));
+    if (p->imported.n)
+        json_object_set_new(root, "imported", profile_runs_json(&p->imported));
     json_object_set_new(root, "model", p->fit ? fit_to_json(p->fit) : json_null());
     char *text = json_dumps(root, JSON_INDENT(2));
     int result = file_replace(path, text, strlen(text), 0666, e);
     free(text);
     return result;
+}
+
+/* Imported runs tell all values that differ between commands, and no others. */
+static int check_imported(const struct template *t, const struct profile_runs *runs, struct err *e)
+{
+    for (size_t i = 0; i < runs->n_columns; i++)
+        if (!template_find_arg(t, runs->columns[i]))
+            return err_set(e, ERR_USAGE,
+                           "column %s is no value of the command; name columns as in "
+                           "--%s VALUE, and leave others out",
+                           runs->columns[i], runs->columns[i]);
+    for (size_t i = 0; i < t->n_args; i++)
+        if (t->args[i].listed && profile_runs_column(runs, t->args[i].key) == runs->n_columns)
+            return err_set(e, ERR_USAGE, "no column %s, of which the command has a list",
+                           t->args[i].key);
+    return 0;
+}
+
+static void copy_sizes(struct profile_sizes *to, const struct profile_sizes *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        profile_sizes_add(to, from->values[i]);
+}
+
+/* A profile that has only imported runs gets its command. */
+static int take_command(struct broker_profile *p,
+                        const struct template *template,
+                        const struct profile_sizes *cpus,
+                        const struct profile_sizes *mems_mb,
+                        struct err *e)
+{
+    if (check_imported(template, &p->imported, e) < 0)
+        return err_wrap(e, "profile %s has imported runs", p->name);
+    struct template *own = template_union(template, template, e);
+    if (!own)
+        return -1;
+    template_free(p->template);
+    p->template = own;
+    profile_sizes_clear(&p->cpus);
+    profile_sizes_clear(&p->mems_mb);
+    copy_sizes(&p->cpus, cpus);
+    copy_sizes(&p->mems_mb, mems_mb);
+    return 0;
 }
 
 static int join(struct broker_profile *p,
@@ -311,6 +362,8 @@ static int join(struct broker_profile *p,
                 const struct profile_sizes *mems_mb,
                 struct err *e)
 {
+    if (!p->template->n)
+        return take_command(p, template, cpus, mems_mb, e);
     if (!template_same_shape(p->template, template)) {
         AUTO_MEM char *text = template_text(p->template);
         return err_set(e, ERR_USAGE,
@@ -323,10 +376,8 @@ static int join(struct broker_profile *p,
         return err_wrap(e, "with what profile %s has already", p->name);
     template_free(p->template);
     p->template = both;
-    for (size_t i = 0; i < cpus->n; i++)
-        profile_sizes_add(&p->cpus, cpus->values[i]);
-    for (size_t i = 0; i < mems_mb->n; i++)
-        profile_sizes_add(&p->mems_mb, mems_mb->values[i]);
+    copy_sizes(&p->cpus, cpus);
+    copy_sizes(&p->mems_mb, mems_mb);
     if (p->cpus.n > PROFILE_SIZES_MAX || p->mems_mb.n > PROFILE_SIZES_MAX)
         return err_set(e, ERR_USAGE, "profile %s: more than %d sizes of CPUs or memory", p->name,
                        PROFILE_SIZES_MAX);
@@ -352,6 +403,59 @@ int broker_profile_extend(const char *home,
             return -1;
     }
     return join(p, template, cpus, mems_mb, e) < 0 ? -1 : save(home, p, e);
+}
+
+/* Of many sizes the ends have to do: they only say what lies within the runs. */
+static void note_size(struct profile_sizes *s, double value)
+{
+    profile_sizes_add(s, value);
+    if (s->n > PROFILE_SIZES_MAX) {
+        memmove(&s->values[1], &s->values[2], (s->n - 2) * sizeof *s->values);
+        s->n--;
+    }
+}
+
+static struct broker_profile *profile_without_command(const char *name)
+{
+    struct broker_profile *p = mem_zero(1, sizeof *p);
+
+    p->name = mem_dup(name);
+    p->template = template_none();
+    return p;
+}
+
+int broker_profile_import(const char *home,
+                          struct lake *l,
+                          const char *name,
+                          const struct profile_runs *runs,
+                          size_t *n_added_out,
+                          struct err *too_few_out,
+                          struct err *e)
+{
+    *too_few_out = (struct err){0};
+    if (broker_profile_name_check(name, e) < 0)
+        return -1;
+    AUTO_FD int lock = broker_profile_lock(home, e);
+    AUTO(broker_profile)
+    struct broker_profile *p = lock < 0 ? NULL : broker_profile_load(home, name, e);
+
+    if (lock < 0 || (!p && e->kind != ERR_NOTFOUND))
+        return -1;
+    if (!p)
+        p = profile_without_command(name);
+    if ((p->template->n && check_imported(p->template, runs, e) < 0) ||
+        profile_runs_add(&p->imported, runs, n_added_out, e) < 0)
+        return err_wrap(e, "profile %s", name);
+    /* With a command, sizes are those that it is to run on. */
+    for (size_t i = 0; !p->template->n && i < runs->n; i++) {
+        note_size(&p->cpus, runs->items[i].cpus);
+        note_size(&p->mems_mb, runs->items[i].memory_mb);
+    }
+    if (broker_profile_fit(l, p, too_few_out) < 0 && too_few_out->kind != ERR_NOFIT) {
+        *e = *too_few_out;
+        return -1;
+    }
+    return save(home, p, e);
 }
 
 int broker_profile_keep_fit(const char *home, const struct broker_profile *p, struct err *e)

@@ -26,6 +26,8 @@ struct run {
 struct runs {
     struct arena *arena;
     const struct template *template;
+    struct template_arg *args; /* of the template, or the columns of imported runs alone */
+    size_t n_args;
     struct run *items;
     size_t n, cap;
 };
@@ -85,7 +87,7 @@ static size_t count_different(const struct runs *r, size_t arg, size_t limit, bo
 
 static bool is_feature(const struct runs *r, size_t arg)
 {
-    const struct template_arg *a = &r->template->args[arg];
+    const struct template_arg *a = &r->args[arg];
     bool numbers;
 
     if (a->listed)
@@ -102,17 +104,20 @@ static size_t choose_features(const struct runs *r, size_t chosen[static FIT_FEA
     size_t n = 0;
 
     for (int listed = 1; listed >= 0; listed--)
-        for (size_t i = 0; i < r->template->n_args && n < FIT_FEATURES_MAX - 2; i++)
-            if (r->template->args[i].listed == (bool)listed && is_feature(r, i))
+        for (size_t i = 0; i < r->n_args && n < FIT_FEATURES_MAX - 2; i++)
+            if (r->args[i].listed == (bool)listed && is_feature(r, i))
                 chosen[n++] = i;
     return n;
 }
 
-static struct fit *learn(const struct runs *r, struct err *e)
+/* The runs as a fit takes them; both arrays are the caller's to free. */
+static size_t lay_out(const struct runs *r,
+                      struct fit_run **runs_out,
+                      struct fit_value **values_out)
 {
     size_t chosen[FIT_FEATURES_MAX - 2], n = choose_features(r, chosen), width = n + 2;
-    AUTO_MEM struct fit_run *runs = mem_zero(r->n + 1, sizeof *runs);
-    AUTO_MEM struct fit_value *values = mem_zero(r->n * width + 1, sizeof *values);
+    struct fit_run *runs = mem_zero(r->n + 1, sizeof *runs);
+    struct fit_value *values = mem_zero(r->n * width + 1, sizeof *values);
 
     for (size_t i = 0; i < r->n; i++) {
         const struct run *run = &r->items[i];
@@ -120,11 +125,70 @@ static struct fit *learn(const struct runs *r, struct err *e)
         row[0] = (struct fit_value){.name = FIT_CPUS, .number = run->cpus};
         row[1] = (struct fit_value){.name = FIT_MEMORY, .number = run->memory_mb};
         for (size_t k = 0; k < n; k++)
-            row[2 + k] = fit_value_read(r->template->args[chosen[k]].key, run->values[chosen[k]]);
+            row[2 + k] = fit_value_read(r->args[chosen[k]].key, run->values[chosen[k]]);
         runs[i] = (struct fit_run){
             .name = run->name, .values = row, .n_values = width, .runtime_s = run->runtime_s};
     }
-    return fit_new(runs, r->n, e);
+    *runs_out = runs;
+    *values_out = values;
+    return r->n;
+}
+
+static struct fit *learn(const struct runs *r, struct err *e)
+{
+    AUTO_MEM struct fit_run *runs = NULL;
+    AUTO_MEM struct fit_value *values = NULL;
+    size_t n = lay_out(r, &runs, &values);
+
+    return fit_new(runs, n, e);
+}
+
+/* Without a command the columns are its values; with one, a value without a column is as the
+ * command has it. */
+static void name_args(struct runs *r, const struct broker_profile *p)
+{
+    const struct profile_runs *imported = &p->imported;
+
+    r->args = r->template->args;
+    r->n_args = r->template->n_args;
+    if (r->template->n)
+        return;
+    r->n_args = imported->n_columns;
+    r->args = arena_zero(r->arena, r->n_args + 1, sizeof *r->args);
+    for (size_t i = 0; i < r->n_args; i++)
+        r->args[i] = (struct template_arg){
+            .key = arena_dup(r->arena, imported->columns[i]), .listed = true, .option = true};
+}
+
+static int take_imported(struct runs *r, const struct broker_profile *p, struct err *e)
+{
+    const struct profile_runs *imported = &p->imported;
+    char **usual = template_command(r->template, 0);
+    bool fits = true;
+
+    for (size_t i = 0; i < imported->n && fits; i++) {
+        const struct profile_run *from = &imported->items[i];
+        struct run run = {.name = from->name,
+                          .cpus = from->cpus,
+                          .memory_mb = from->memory_mb,
+                          .runtime_s = from->runtime_s,
+                          .values = arena_alloc(r->arena, r->n_args + 1, sizeof *run.values)};
+        for (size_t k = 0; run.values && fits && k < r->n_args; k++) {
+            size_t column = profile_runs_column(imported, r->args[k].key);
+            run.values[k] =
+                arena_dup(r->arena, column < imported->n_columns
+                                        ? from->values[column]
+                                        : template_value(&r->args[k], (const char *const *)usual));
+            fits = run.values[k] != NULL;
+        }
+        fits = fits && run.values;
+        r->items = mem_room(r->items, r->n, &r->cap, sizeof *r->items);
+        r->items[r->n++] = run;
+    }
+    template_words_free(usual);
+    return fits ? 0
+                : err_set(e, ERR_NOFIT, "the values of the runs take more than %zu MiB",
+                          RUNS_BYTES_MAX >> 20);
 }
 
 static int take_runs(struct lake *l, const struct broker_profile *p, struct runs *r, struct err *e)
@@ -134,15 +198,37 @@ static int take_runs(struct lake *l, const struct broker_profile *p, struct runs
 
     r->arena = arena_new(RUNS_BYTES_MAX);
     r->template = p->template;
-    if (lake_job_list(l, &finished, take_run, r, e) < 0)
+    name_args(r, p);
+    if (take_imported(r, p, e) < 0 || lake_job_list(l, &finished, take_run, r, e) < 0)
         return err_wrap(e, "profile %s", p->name);
     return 0;
 }
 
-static int learn_runs(const char *home,
-                      const struct runs *r,
-                      struct broker_profile *p,
-                      struct err *e)
+int broker_profile_left_out(struct lake *l,
+                            const struct broker_profile *p,
+                            struct profile_check **out,
+                            size_t *n_out,
+                            struct err *e)
+{
+    AUTO_CLEAR(runs) struct runs r = {0};
+    AUTO_MEM struct fit_run *runs = NULL;
+    AUTO_MEM struct fit_value *values = NULL;
+
+    if (take_runs(l, p, &r, e) < 0)
+        return -1;
+    size_t n = lay_out(&r, &runs, &values);
+    AUTO_MEM double *predicted_s = mem_zero(n + 1, sizeof *predicted_s);
+    if (fit_left_out(runs, n, predicted_s, e) < 0)
+        return err_wrap(e, "profile %s: %zu finished run%s", p->name, n, n == 1 ? "" : "s");
+    *out = mem_zero(n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = (struct profile_check){r.items[i].cpus, r.items[i].memory_mb,
+                                           r.items[i].runtime_s, predicted_s[i]};
+    *n_out = n;
+    return 0;
+}
+
+static int learn_runs(const struct runs *r, struct broker_profile *p, struct err *e)
 {
     AUTO(fit) struct fit *fit = learn(r, e);
 
@@ -150,14 +236,19 @@ static int learn_runs(const char *home,
         return err_wrap(e, "profile %s: %zu finished run%s", p->name, r->n, r->n == 1 ? "" : "s");
     fit_free(p->fit);
     p->fit = TAKE(fit);
-    return broker_profile_keep_fit(home, p, e);
+    return 0;
+}
+
+int broker_profile_fit(struct lake *l, struct broker_profile *p, struct err *e)
+{
+    AUTO_CLEAR(runs) struct runs r = {0};
+
+    return take_runs(l, p, &r, e) < 0 ? -1 : learn_runs(&r, p, e);
 }
 
 int broker_profile_learn(const char *home, struct lake *l, struct broker_profile *p, struct err *e)
 {
-    AUTO_CLEAR(runs) struct runs r = {0};
-
-    return take_runs(l, p, &r, e) < 0 ? -1 : learn_runs(home, &r, p, e);
+    return broker_profile_fit(l, p, e) < 0 ? -1 : broker_profile_keep_fit(home, p, e);
 }
 
 int broker_profile_refresh(const char *home,
@@ -171,8 +262,8 @@ int broker_profile_refresh(const char *home,
         return -1;
     if (p->fit && fit_n_runs(p->fit) == r.n)
         return 0;
-    if (learn_runs(home, &r, p, e) == 0)
-        return 0;
+    if (learn_runs(&r, p, e) == 0)
+        return broker_profile_keep_fit(home, p, e);
     return p->fit && e->kind != ERR_IO ? 0 : -1;
 }
 

@@ -315,6 +315,11 @@ struct template *template_new(const char *const *words, size_t n, struct err *e)
     return template_finish(t, e) < 0 ? NULL : TAKE(t);
 }
 
+struct template *template_none(void)
+{
+    return template_begin(0);
+}
+
 char *template_text(const struct template *t)
 {
     AUTO_CLEAR(buf) struct buf b;
@@ -390,7 +395,7 @@ bool template_matches(const struct template *t, const char *const *command, size
     for (size_t i = 0; n == t->n && i < n; i++)
         if (!word_matches(t, i, command[i]))
             return false;
-    return n == t->n;
+    return n > 0 && n == t->n;
 }
 
 const struct template_arg *template_find_arg(const struct template *t, const char *key)

@@ -40,6 +40,8 @@ struct template
 
 /* ERR_USAGE: no word, too many, or more than TEMPLATE_COMBINATIONS_MAX commands. */
 struct template *template_new(const char *const *words, size_t n, struct err *e);
+/* Of a profile without a command: no words, and no command matches. */
+struct template *template_none(void);
 void template_free(struct template *t);
 AUTO_DEFINE(template)
 

@@ -26,7 +26,8 @@
     COMMAND(replay) COMMAND(rerun)                                                                 \
     TITLE("Experiments", sweep)                                                                    \
     COMMAND(sweep_show) COMMAND(profile) COMMAND(profile_show) COMMAND(profile_ls)                 \
-    COMMAND(profile_predict) COMMAND(profile_fit) COMMAND(autoprovision)                           \
+    COMMAND(profile_predict) COMMAND(profile_fit) COMMAND(profile_import)                          \
+    COMMAND(profile_evaluate) COMMAND(autoprovision)                                               \
     TITLE("Markets", market_import)                                                                \
     COMMAND(market_ls) COMMAND(market_stats) COMMAND(market_tables) COMMAND(market_replay)         \
     COMMAND(market_sweep) COMMAND(policy_solve) COMMAND(policy_simulate)                           \

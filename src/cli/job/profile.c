@@ -74,8 +74,12 @@ static void print_profile(struct operate_text *t, const void *record)
     const struct app_profile *p = record;
 
     fprintf(t->out, "profile %s: ", p->name);
-    text_print(t->out, p->template, COMMAND_COLUMNS);
-    fprintf(t->out, "\n%lld jobs, %lld finished", (long long)p->runs, (long long)p->done);
+    text_print(t->out, p->template ? p->template : "no command, only imported runs",
+               COMMAND_COLUMNS);
+    fputc('\n', t->out);
+    if (p->imported)
+        fprintf(t->out, "%lld imported runs; ", (long long)p->imported);
+    fprintf(t->out, "%lld jobs, %lld finished", (long long)p->runs, (long long)p->done);
     print_sizes(t->out, "; on ", p->cpus, "CPUs");
     print_sizes(t->out, " and ", p->memories_mb, "MB\n");
     if (!p->model) {
