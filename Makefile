@@ -71,7 +71,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all function help check test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag reuse_dag market_figures policy_lp
+.PHONY: all function help check test demo bench soak soak-programs fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag reuse_dag market_figures policy_lp
 all: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 
 help:
@@ -80,7 +80,8 @@ help:
 	@echo 'make check        what the changes since BASE=REV most likely broke, in two minutes'
 	@echo 'make test         everything that must hold before a change goes in'
 	@echo 'make bench        times beside their limits'
-	@echo 'make soak         all tests with both builds, longer fuzzing and comparisons (FUZZ_S=seconds each)'
+	@echo 'make soak         all tests with both builds, kills at every write, fuzzing, large lakes, in an hour'
+	@echo '                  or so (PARTS="fuzz broker-kill": these parts; FUZZ_S=seconds of each fuzzer)'
 	@echo 'make fuzz         fuzz every parser for FUZZ_S=seconds each, on its corpus'
 	@echo 'make lint         formatting, layers, sizes, clang-tidy, gcc -fanalyzer'
 	@echo 'make install      to $$DESTDIR$$PREFIX (PREFIX=/usr/local); make uninstall undoes it'
@@ -222,10 +223,19 @@ bench:
 	TRADEWIND=$(PROGRAM) bench/policy
 	TRADEWIND=$(PROGRAM) bench/fed
 
-soak: fuzz
-	@$(MAKE) --no-print-directory -s all unit
-	@TESTS=all tests/run --build $(BUILD)/test
-	@tests/soak/run $(OUT)
+# What parts of the soak share is built before them, where the tests build, too: those find it done.
+SOAK_MAKE = $(MAKE) --no-print-directory -s BUILD=$(BUILD)/test DEBUG=-g1
+SOAK_THREADS = $(patsubst %.c,$(BUILD)/test/san-thread/%,$(wildcard tests/unit/store/test_*.c \
+	tests/unit/lake/test_*.c tests/tools/*.c) tests/unit/broker/test_workers.c)
+soak-programs:
+	+@$(SOAK_MAKE) all unit
+	+@$(SOAK_MAKE) SAN=address,undefined all unit
+	+@$(SOAK_MAKE) SAN=thread all $(SOAK_THREADS)
+	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/test/fuzz fuzz-programs
+soak:
+	@tools/deps test
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) soak-programs
+	@FUZZ_S=$(FUZZ_S) tests/soak/run $(BUILD)/test $(PARTS)
 
 # libFuzzer comes with clang; SAN is for the library, -fsanitize=fuzzer brings main().
 FUZZ_OUT := $(BUILD)/bin
@@ -233,9 +243,7 @@ FUZZ_SAN := fuzzer-no-link,address,undefined
 fuzz:
 	@tools/deps test
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz fuzz-programs
-	@status=0; for name in $(FUZZ_SRC:tests/fuzz/%.c=%); do \
-		tests/fuzz/run $(BUILD)/fuzz/bin/$$name $(FUZZ_S) || status=1; \
-	done; exit $$status
+	@TRADEWIND_BUILD=$(BUILD) FUZZ_S=$(FUZZ_S) tests/soak/fuzz.sh
 ifeq ($(SAN),)
 fuzz-programs:
 	@$(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) fuzz-programs

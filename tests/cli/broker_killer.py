@@ -7,6 +7,8 @@ from broker_home import check
 
 KILLAT = os.path.join(os.environ["TRADEWIND_BUILD"], "tests", "tools", "killat")
 KILLED = 99
+# Of all moments, those that fall to this process: "2/4" is the second of every four.
+SHARD, SHARDS = map(int, os.environ.get("TRADEWIND_SHARD", "1/1").split("/"))
 
 
 def why_not():
@@ -44,9 +46,9 @@ class Killer:
         return calls_of(done_by)
 
     def everywhere(self, calls, kills):
-        """At so many moments, evenly spread, or at "all"."""
+        """At so many moments, evenly spread, or at "all" of this process's."""
         if kills == "all":
-            moments = list(range(1, calls + 1))
+            moments = list(range(SHARD, calls + 1, SHARDS))
         else:
             n = min(int(kills), calls)
             shift = random.randrange(max(calls // n, 1))

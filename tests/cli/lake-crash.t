@@ -17,9 +17,10 @@ import tempfile
 PROGRAM = os.environ["TRADEWIND"]
 KILLAT = os.path.join(os.environ["TRADEWIND_BUILD"], "tests", "tools", "killat")
 SLOW = bool(os.environ.get("TRADEWIND_SLOW"))
-# One write of so many, beginning anywhere; each of them in tests/soak. A smaller sample under the
+# One write of so many, beginning anywhere; each of them in tests/soak, by several processes. A smaller sample under the
 # sanitizers, which are many times slower.
 STEP = int(os.environ.get("TRADEWIND_STEP", "27" if SLOW else "3"))
+FIRST = int(os.environ.get("TRADEWIND_FIRST", random.randint(1, STEP)))
 RANDOM_KILLS = int(os.environ.get("TRADEWIND_KILLS", "2" if SLOW else "12"))
 KILLED = 99
 
@@ -154,7 +155,7 @@ def kill_everywhere(lake, name, command, end, logs, abort_every=0):
     abort_every: one of so many times the sessions it leaves are aborted first."""
     killed = Killed(lake, command, logs)
     check(killed.is_testable(), f"{name}: its effect is to be seen")
-    kill, kills, troubles = random.randint(1, STEP), 0, []
+    kill, kills, troubles = FIRST, 0, []
     while True:
         lake.restore()
         half = kill % 2 == 0

@@ -1,14 +1,13 @@
 #!/bin/bash
 # The broker's workers, a broker under load (jobs with input, code and output, which are fetched and
 # stored beside the loop), and the tests of jobs here and on hosts, all under the thread sanitizer.
+# Soak: at most 2400 s
 # shellcheck source=tests/soak/scratch.bash
 . "$(dirname "$0")/scratch.bash"
-build=$(dirname "$TRADEWIND")
-make -s -C "$here/../.." "BUILD=$build" SAN=thread all \
-    "$build/san-thread/tests/unit/broker/test_workers" "$build/san-thread/tests/tools/spin" || exit 1
+TRADEWIND_BUILD=$TRADEWIND_BUILD/san-thread
+TRADEWIND=$TRADEWIND_BUILD/tradewind
 export TSAN_OPTIONS=halt_on_error=1:exitcode=66
-TRADEWIND=$build/san-thread/tradewind
-if "$build/san-thread/tests/unit/broker/test_workers" >workers.log 2>&1; then
+if "$TRADEWIND_BUILD/tests/unit/broker/test_workers" >workers.log 2>&1; then
     echo "ok workers"
 else
     grep -A 30 "WARNING: ThreadSanitizer\|^not ok" workers.log | head -n 60
@@ -36,7 +35,7 @@ fi
 ((status)) || echo "ok $jobs jobs with input, code and output"
 
 # Brokers of these tests go on after a report, which is found afterwards.
-export TRADEWIND TRADEWIND_BUILD=$build/san-thread TRADEWIND_SLOW=1
+export TRADEWIND_SLOW=1
 export TSAN_OPTIONS=exitcode=66:log_path=$scratch/report
 unset TRADEWIND_HOME TRADEWIND_BROKER_IDLE_S
 for name in job run run-gang run-on-hosts hosts broker-trouble; do

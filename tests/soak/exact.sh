@@ -1,5 +1,8 @@
 #!/bin/bash
 # Twenty thousand random cases: the exact solver against the exhaustive one.
+# Soak: at most 1200 s, 2 shards
 cd "$(dirname "$0")/../.." || exit 1
-TRADEWIND_CASES=${1:-20000} TRADEWIND_SEED=100000 \
-    "$(dirname "$TRADEWIND")/tests/unit/plan/test_exact"
+shard=${SOAK_SHARD:-1/1}
+cases=$((${1:-20000} / ${shard#*/}))
+TRADEWIND_CASES=$cases TRADEWIND_SEED=$((100000 + cases * (${shard%/*} - 1))) \
+    "$TRADEWIND_BUILD/tests/unit/plan/test_exact"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A file of 50 GB, mostly holes, in and out of the data lake within 300 MB of memory and without
 # taking 50 GB of disk. usage: lake-large.sh [GIGABYTES]
+# Soak: at most 2700 s
 . "$(dirname "$0")/scratch.bash"
 gigabytes=${1:-50}
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A million small files through the data lake, each command within 300 MB: put, put again, listed,
 # made a set, got back, cleaned. usage: lake-million.sh [FILES]
+# Soak: at most 2700 s
 . "$(dirname "$0")/scratch.bash"
 files=${1:-1000000}
 

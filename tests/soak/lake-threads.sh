@@ -1,11 +1,10 @@
 #!/bin/bash
 # The tests of store and lake, whose work is done by several threads, under the thread sanitizer.
+# Soak: at most 1800 s
 cd "$(dirname "$0")/../.." || exit 1
-build=$(dirname "$TRADEWIND")
 status=0
 for source in tests/unit/store/test_*.c tests/unit/lake/test_*.c; do
-    test=$build/san-thread/${source%.c}
-    make -s "BUILD=$build" SAN=thread "$test" || exit 1
+    test=$TRADEWIND_BUILD/san-thread/${source%.c}
     if TSAN_OPTIONS=halt_on_error=1:exitcode=66 TRADEWIND_SLOW=1 "$test" >"$test.log" 2>&1; then
         echo "ok ${source#tests/unit/}"
     else

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Ten thousand writers in turn on one path of the data lake. usage: lake-writers.sh [WRITERS]
+# Soak: at most 1200 s
 . "$(dirname "$0")/scratch.bash"
 writers=${1:-10000}
 SECONDS=0

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Medium cases against a mixed-integer program: soak/medium.sh [FIRST..LAST]
+# Soak: at most 3000 s
 cd "$(dirname "$0")/../.." || exit 1
 seeds=${1:-1000..1060}
 medium=tests/referee/medium.py

@@ -3,6 +3,7 @@
 # and of a copy of its program take turns, so that whatever else the machine does falls on both.
 # Of n runs held out, each inside with probability 0.95, as few as the bound below or fewer come once
 # in 1,000 times.
+# Soak: at most 1800 s
 . "$(dirname "$0")/scratch.bash"
 export TRADEWIND_BROKER_IDLE_S=20
 rounds=${ROUNDS:-6}

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Thousands of random cases against the referee: soak/referee.sh [FIRST..LAST]
+# Soak: at most 3000 s
 cd "$(dirname "$0")/../.." || exit 1
 seeds=${1:-1000..6000}
 status=0
