@@ -82,6 +82,38 @@ void record_set_none(const struct record *r, void *record)
         field_set_none(&r->fields[i], record);
 }
 
+static bool keep_text(const char **text, struct arena *a)
+{
+    return !*text || (*text = arena_dup(a, *text)) != NULL;
+}
+
+static bool keep_list(struct field_list *list, struct arena *a)
+{
+    const char **items = arena_alloc(a, list->n, sizeof *items);
+    bool fits = items != NULL;
+
+    for (size_t i = 0; i < list->n && fits; i++) {
+        items[i] = list->items[i];
+        fits = keep_text(&items[i], a);
+    }
+    list->items = items;
+    return fits;
+}
+
+int record_keep(const struct record *r, void *record, struct arena *a, struct err *e)
+{
+    bool fits = true;
+
+    for (size_t i = 0; i < r->n_fields && fits; i++) {
+        void *at = (char *)record + r->fields[i].offset;
+        if (r->fields[i].type == FIELD_TEXT)
+            fits = keep_text(at, a);
+        else if (r->fields[i].type == FIELD_LIST)
+            fits = keep_list(at, a);
+    }
+    return fits ? 0 : err_set(e, ERR_NOFIT, "the %s is too large", r->name);
+}
+
 json_t *record_encode(const struct record *r, const void *record)
 {
     if (r->is_bare)

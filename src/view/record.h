@@ -49,6 +49,9 @@ int record_decode(const struct record *r,
 /* Makes every member none, which the fields describe. */
 void record_set_none(const struct record *r, void *record);
 
+/* Makes the texts of a record, and of its lists of texts, copies in a. ERR_NOFIT: a is full. */
+int record_keep(const struct record *r, void *record, struct arena *a, struct err *e);
+
 /* New reference. */
 json_t *record_encode(const struct record *r, const void *record);
 

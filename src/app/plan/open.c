@@ -13,6 +13,12 @@
 #define TEXTS_MAX_BYTES (16u << 20)
 #define WARNING_MAX_BYTES 65536
 
+static const struct field request_fields[] = {PLAN_PIPELINE_FIELDS(struct plan_request, ),
+                                              PLAN_GOAL_FIELDS(struct plan_request, ),
+                                              PLAN_WORLD_FIELDS(struct plan_request, )};
+static const struct record request_record =
+    RECORD("request to plan", struct plan_request, request_fields);
+
 static int check_env(const struct plan_request *q, const struct answer *out, struct err *e)
 {
     char option[64];
@@ -89,23 +95,6 @@ static int load_models(struct app_plan *p, struct app *app, struct err *e)
     return p->models ? 0 : -1;
 }
 
-/* Makes the texts of q copies in arena. */
-static int keep_request(struct plan_request *q, struct arena *arena, struct err *e)
-{
-    const char **texts[] = {&q->file,   &q->pipeline, &q->objective,   &q->cloud,
-                            &q->region, &q->catalog,  &q->throughputs, &q->simplify};
-    const char **env = arena_alloc(arena, q->env.n, sizeof *env);
-    bool fits = env != NULL;
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && fits; i++)
-        if (*texts[i])
-            fits = (*texts[i] = arena_dup(arena, *texts[i])) != NULL;
-    for (size_t i = 0; i < q->env.n && fits; i++)
-        fits = (env[i] = arena_dup(arena, q->env.items[i])) != NULL;
-    q->env.items = env;
-    return fits ? 0 : err_set(e, ERR_NOFIT, "the request to plan is too large");
-}
-
 struct spec *app_plan_read_spec(const struct plan_request *q,
                                 struct spec_finding **findings_out,
                                 size_t *n_out,
@@ -130,7 +119,7 @@ int app_plan_open(struct app_plan *p,
 
     p->arena = arena_new(TEXTS_MAX_BYTES);
     p->request = *q;
-    if (check_env(q, out, e) < 0 || keep_request(&p->request, p->arena, e) < 0)
+    if (check_env(q, out, e) < 0 || record_keep(&request_record, &p->request, p->arena, e) < 0)
         return -1;
     q = &p->request;
     p->solve_limit_s = q->solve_limit_s;

@@ -51,13 +51,6 @@ struct runs {
     char *home;
 };
 
-const char *run_state_text(enum run_state state)
-{
-    static const char *const texts[] = {"", "going", "finished", "failed", "stopped"};
-
-    return texts[state];
-}
-
 const char *run_stage_state_text(enum run_stage_state state)
 {
     static const char *const texts[] = {"",       "waiting", "going",   "finished",

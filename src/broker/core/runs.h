@@ -24,7 +24,6 @@ enum run_stage_state {
     STAGE_SKIPPED, /* what it needs did not finish */
     STAGE_STOPPED,
 };
-const char *run_state_text(enum run_state state);
 const char *run_stage_state_text(enum run_stage_state state);
 bool run_stage_state_final(enum run_stage_state state);
 

@@ -126,6 +126,9 @@ static bool advance(struct world *w)
     return jobs;
 }
 
+/* By enum run_state: going, finished, failed, stopped. */
+static const char run_letters[] = {0, 'g', 'f', 'f', 's'};
+
 /* "FGWWW": the states of all stages by their first letters, and then the run's. */
 static const char *states(struct world *w, char out[static N + 2])
 {
@@ -137,7 +140,7 @@ static const char *states(struct world *w, char out[static N + 2])
         static const char letters[] = {0, 'w', 'g', 'f', 'r', 'x', 's', 'k'};
         out[i] = letters[r.stages[i].state];
     }
-    out[N] = run_state_text(r.state)[0];
+    out[N] = run_letters[r.state];
     out[N + 1] = '\0';
     return out;
 }
@@ -621,7 +624,7 @@ static const char *served_states(struct world *w, char out[static SERVED + 2])
     must(runs_get(w->runs, w->run, &r, &e), &e);
     for (size_t i = 0; i < SERVED; i++)
         out[i] = letters[r.stages[i].state];
-    out[SERVED] = run_state_text(r.state)[0];
+    out[SERVED] = run_letters[r.state];
     out[SERVED + 1] = '\0';
     return out;
 }

@@ -381,6 +381,28 @@ static void ids(void)
           "a text is no list: %s", e.text);
 }
 
+/* Texts and lists of a kept record are its own; all else stays. */
+static void test_keep(void)
+{
+    char text[] = "word", tag[] = "a";
+    const char *tags[] = {tag, "b"};
+    struct thing t = {.text = text, .n = 4, .tags = {tags, 2}};
+    struct err e = {0};
+    AUTO(arena) struct arena *a = arena_new(1 << 20), *full = arena_new(24);
+
+    CHECK(record_keep(&record, &t, a, &e) == 0, "a record is kept: %s", e.text);
+    text[0] = tag[0] = 'x';
+    tags[1] = "y";
+    CHECK(strcmp(t.text, "word") == 0 && t.n == 4, "its text is a copy: %s", t.text);
+    CHECK(t.tags.n == 2 && strcmp(t.tags.items[0], "a") == 0 && strcmp(t.tags.items[1], "b") == 0,
+          "its list, too");
+    t = (struct thing){0};
+    CHECK(record_keep(&record, &t, a, &e) == 0 && !t.text && t.tags.n == 0, "none stays none");
+    t = (struct thing){.text = text, .tags = {tags, 2}};
+    CHECK(record_keep(&record, &t, full, &e) < 0 && e.kind == ERR_NOFIT, "what does not fit");
+    CHECK(strcmp(e.text, "the thing is too large") == 0, "is named: %s", e.text);
+}
+
 int main(void)
 {
     test_refused();
@@ -393,5 +415,6 @@ int main(void)
     test_head();
     test_local();
     ids();
+    test_keep();
     return TAP_DONE();
 }
