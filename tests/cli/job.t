@@ -260,6 +260,11 @@ run job metrics "$many" --json
 is "$(json '[(m["name"], m["value"]) for m in d if m["step"] == 2], len({m["name"] for m in d})' <<<"$out")" \
     "[('n1', 5.0), ('n1000', 7.0)] 1000" 'and those that came with it are kept'
 is "$(of "$first" "len(d['warnings'])")" 2 'what could not be read is told'
+# Mistakes without end fill no disk: 64 KiB of them are kept, and a line that says so.
+run job submit --wait --json -- sh -c 'yes "[TRADEWIND_METRIC] loss one" | head -n 20000'
+warnings=$TRADEWIND_HOME/jobs/$(json 'd["id"]' <<<"$out")/warnings
+is "$(tail -n 1 "$warnings") $(grep -c left.out "$warnings") $(($(wc -c <"$warnings") >> 10))" \
+    'further warnings are left out 1 64' 'endless warnings end'
 run job logs "$first"
 contains "$err" 'the step "one" is not a number' 'beside the log'
 contains "$out" '[TRADEWIND_TAG] nonsense' 'in which it stands as it was printed'

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "lake/job/job.h"
 #include "lake/meta/meta.h"
 
 #include <assert.h>
@@ -23,7 +24,7 @@ static void check_tag(void *context, const char *set, const char *pair)
 
 static void check_metric(void *context, const char *name, double step, double value)
 {
-    assert(*name && strlen(name) <= LAKE_KEY_MAX && isfinite(step) && !isinf(value));
+    assert(lake_job_metric_name(name, strlen(name)) && isfinite(step) && !isinf(value));
     buf_printf(context, "%s %g %g;", name, step, value);
 }
 

@@ -4,8 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "lake/meta/meta.h"
+#include "lake/job/job.h"
 
 #include <assert.h>
 #include <math.h>
@@ -15,10 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int check(void *context, const char *name, double step, double value, struct err *e)
 {
-    size_t line, len = strlen(name);
-
     (void)e;
-    assert(len > 0 && len <= LAKE_KEY_MAX && utf8_first_bad(name, len, &line) == len);
+    assert(lake_job_metric_name(name, strlen(name)));
     assert(isfinite(step));
     buf_printf(context, "%s %g %g;", name, step, value);
     return 0;

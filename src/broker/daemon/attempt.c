@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* How far back a complaint about an output is looked for. */
@@ -52,6 +53,9 @@ void attempt_ask_stop(struct attempt *j, const struct lake_job *job)
 /* More than the shortest lines of one round (exec_read) can tell; nothing more is read before these
  * are in the lake. */
 #define TOLD_MAX 65536
+/* Of one job: mistakes without end fill no disk. */
+#define WARNINGS_BYTES_MAX ((off_t)64 << 10)
+#define WARNINGS_END "further warnings are left out\n"
 /* Metrics of one round that are refused one by one. */
 #define REFUSED_MAX 32
 /* How often the metadata of a job follows its metrics; it has the last values at the end. */
@@ -62,10 +66,14 @@ void attempt_note_warning(const struct attempt *j, const char *text)
     AUTO_MEM char *path = broker_job_path(j->home, j->job.id, "warnings");
     AUTO_MEM char *line = mem_printf("%s\n", text);
     AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    struct stat st;
 
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= WARNINGS_BYTES_MAX)
+        return;
     /* Of a full disk the job itself will say. */
-    if (fd >= 0)
-        file_write_all(fd, line, strlen(line));
+    file_write_all(fd, line, strlen(line));
+    if (st.st_size + (off_t)strlen(line) >= WARNINGS_BYTES_MAX)
+        file_write_all(fd, WARNINGS_END, sizeof WARNINGS_END - 1);
 }
 
 static void hear_tag(void *context, const char *set, const char *pair)

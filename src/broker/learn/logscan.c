@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "broker/learn/logscan_json.h"
 #include "lake/core/path.h"
+#include "lake/job/job.h"
 #include "lake/meta/meta.h"
 
 #include <math.h>
@@ -190,12 +191,11 @@ static void take_metric(struct logscan *s, const char *line, char *name)
 {
     char *step_text = cut_word(name), *value_text = cut_word(step_text);
     char *more = cut_word(value_text);
-    size_t len = strlen(name), at_line;
     double step, value = (double)NAN;
 
     if (!*value_text || *more)
         tell_malformed(s, line, "want NAME STEP VALUE");
-    else if (len > LAKE_KEY_MAX || utf8_first_bad(name, len, &at_line) < len)
+    else if (!lake_job_metric_name(name, strlen(name)))
         tell_malformed(s, line, "a name is clean UTF-8 of at most %d bytes", LAKE_KEY_MAX);
     else if (!number_parse(step_text, &step))
         tell_malformed(s, line, "the step \"%.40s\" is not a number", step_text);

@@ -1,8 +1,7 @@
 #include "broker/learn/logscan_json.h"
 
 #include "base/json.h"
-#include "base/utf8.h"
-#include "lake/meta/meta.h"
+#include "lake/job/job.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,13 +33,6 @@ static bool is_not_a_number(const json_t *value)
     return json_is_object(value) && json_object_size(value) == 0;
 }
 
-static bool is_name(const char *name)
-{
-    size_t len = strlen(name), line;
-
-    return len > 0 && len <= LAKE_KEY_MAX && utf8_first_bad(name, len, &line) == len;
-}
-
 bool logscan_json(char *line,
                   size_t len,
                   double ordinal,
@@ -61,7 +53,8 @@ bool logscan_json(char *line,
     json_object_foreach(root, name, value)
     {
         bool is_nan = is_not_a_number(value);
-        if ((json_is_number(value) || is_nan) && strcmp(name, "step") != 0 && is_name(name))
+        if ((json_is_number(value) || is_nan) && strcmp(name, "step") != 0 &&
+            lake_job_metric_name(name, strlen(name)))
             metric(context, name, step, is_nan ? (double)NAN : json_number_value(value));
     }
     return true;

@@ -1,6 +1,6 @@
 #include "broker/learn/tfevents.h"
 
-#include "base/utf8.h"
+#include "lake/job/job.h"
 #include "lake/meta/meta.h"
 
 #include <string.h>
@@ -182,10 +182,9 @@ static struct scalar read_tensor(struct message tensor)
 /* False: not a name of a metric. */
 static bool read_name(struct message tag, char out[static LAKE_KEY_MAX + 1])
 {
-    size_t n = (size_t)(tag.end - tag.at), line;
+    size_t n = (size_t)(tag.end - tag.at);
 
-    if (n == 0 || n > LAKE_KEY_MAX || memchr(tag.at, 0, n) ||
-        utf8_first_bad((const char *)tag.at, n, &line) < n)
+    if (!lake_job_metric_name((const char *)tag.at, n))
         return false;
     memcpy(out, tag.at, n);
     out[n] = 0;

@@ -19,6 +19,9 @@
 #define SMALL_FILE_MAX ((size_t)4096)
 #define PACKED_REFS_MAX ((size_t)64 << 20)
 #define INDEX_MAX ((size_t)512 << 20)
+/* Paths that continue the one before make an index of version 4 longer when it is read; by far less
+ * than this unless it means harm. */
+#define INDEX_GROWTH_MAX 16
 /* References to references. */
 #define REFS_MAX 5
 #define STATUS_MAX ((size_t)4096)
@@ -158,6 +161,7 @@ struct reader {
     uint32_t version;
     size_t oid_bytes;
     const char *previous; /* path */
+    size_t room;          /* bytes that further paths may take */
 };
 
 static uint32_t number_at(const unsigned char *p)
@@ -204,8 +208,9 @@ static const char *read_path(struct reader *in)
     if (!nul)
         return NULL;
     size_t n = (size_t)(nul - in->at), kept = in->version == 4 ? had - strip : 0;
-    if (!(kept + n) || kept + n > SMALL_FILE_MAX)
+    if (!(kept + n) || kept + n > SMALL_FILE_MAX || kept + n > in->room)
         return NULL;
+    in->room -= kept + n;
     char *path = arena_zero(in->arena, kept + n + 1, 1);
     memcpy(path, in->previous, kept);
     memcpy(path + kept, in->at, n);
@@ -264,7 +269,7 @@ bool repository_parse_index(struct repository *r,
                             size_t len,
                             size_t oid_bytes)
 {
-    struct reader in = {arena, bytes + 12, bytes + len, 0, oid_bytes, ""};
+    struct reader in = {arena, bytes + 12, bytes + len, 0, oid_bytes, "", INDEX_GROWTH_MAX * len};
 
     if (len < 12 || memcmp(bytes, "DIRC", 4) != 0)
         return false;

@@ -36,7 +36,8 @@ const struct repository_file *repository_find(const struct repository *r, const 
 /* Whether a tracked file is below this directory. */
 bool repository_has_below(const struct repository *r, const char *directory);
 
-/* The entries of an index in r->files. oid_bytes: 20 or 32. False: it is not valid, or split. */
+/* The entries of an index in r->files. oid_bytes: 20 or 32. False: it is not valid, or split, or
+ * its paths take more than 16 times its bytes. */
 bool repository_parse_index(struct repository *r,
                             struct arena *arena,
                             const unsigned char *bytes,

@@ -197,9 +197,12 @@ int lake_job_tag_set(struct lake *l, int64_t id, const char *set, const char *pa
 
 /* One point of a series that the job printed. */
 struct lake_job_metric {
-    const char *name; /* at most LAKE_KEY_MAX bytes */
+    const char *name; /* as lake_job_metric_name has it */
     double step, value;
 };
+/* Whether a metric may be called so: 1 to LAKE_KEY_MAX bytes of UTF-8 without control characters.
+ */
+bool lake_job_metric_name(const char *name, size_t len);
 /* In one transaction; a step that comes again replaces the value. At most 1,000,000 points and
  * 1,000 names a job: what goes beyond is ERR_USAGE and leaves the earlier ones. */
 int lake_job_add_metrics(

@@ -17,11 +17,17 @@ struct adding {
     int64_t points, names; /* of the job */
 };
 
+bool lake_job_metric_name(const char *name, size_t len)
+{
+    size_t line;
+
+    return len > 0 && len <= LAKE_KEY_MAX && !memchr(name, 0, len) && !memchr(name, '\t', len) &&
+           !memchr(name, '\r', len) && utf8_first_bad(name, len, &line) == len && line == 1;
+}
+
 static int check_metric(const struct lake_job_metric *m, struct err *e)
 {
-    size_t len = strlen(m->name), line;
-
-    if (len == 0 || len > LAKE_KEY_MAX || utf8_first_bad(m->name, len, &line) < len)
+    if (!lake_job_metric_name(m->name, strlen(m->name)))
         return err_set(e, ERR_USAGE, "the name of a metric is text of 1 to %d bytes", LAKE_KEY_MAX);
     if (!isfinite(m->step))
         return err_set(e, ERR_USAGE, "metric %s: a step is a number", m->name);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "broker/core/program.h"
 #include "broker/pipeline/ignore.h"
+#include "broker/pipeline/repository.h"
 #include "tap.h"
 
 #include <stdint.h>
@@ -376,6 +377,39 @@ static void hostile(void)
     CHECK(access(ran, F_OK) == 0, "git itself executes what the repository configures");
 }
 
+/* An index of version 4 with n files; each path but the first one is as long, and continues the one
+ * before in all but its last byte. */
+static bool reads_continued(size_t n, size_t path_bytes)
+{
+    static const unsigned char head[] = {'D', 'I', 'R', 'C', 0, 0, 0, 4};
+    AUTO(arena) struct arena *a = arena_new(SIZE_MAX);
+    AUTO_MEM char *first = mem_zero(path_bytes + 1, 1);
+    const unsigned char count[] = {0, 0, (unsigned char)(n >> 8), (unsigned char)n};
+    const char zeros[62] = {0};
+    AUTO_CLEAR(buf) struct buf b;
+    struct repository r = {0};
+
+    memset(first, 'a', path_bytes);
+    buf_init(&b, 1 << 20);
+    buf_add(&b, head, sizeof head);
+    buf_add(&b, count, sizeof count);
+    for (size_t i = 0; i < n; i++) {
+        buf_add(&b, zeros, sizeof zeros);
+        buf_add(&b, i ? "\1b" : "\0", i ? 3 : 1); /* how much goes, what comes; NUL */
+        if (!i)
+            buf_add(&b, first, path_bytes + 1);
+    }
+    buf_add(&b, zeros, 20);
+    return repository_parse_index(&r, a, (const unsigned char *)b.data, b.len, 20);
+}
+
+/* 65 bytes each: of 500 bytes they are what a deep tree has, of 4,000 a trap for memory. */
+static void long_paths(void)
+{
+    CHECK(reads_continued(1000, 500), "an index with long paths is read");
+    CHECK(!reads_continued(1000, 4000), "one whose paths take 16 times its bytes is not");
+}
+
 int main(void)
 {
     if (!mkdtemp(base))
@@ -388,6 +422,7 @@ int main(void)
     built_in();
     dirtiness();
     hostile();
+    long_paths();
     file_remove_tree(base);
     return TAP_DONE();
 }

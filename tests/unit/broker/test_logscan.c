@@ -247,6 +247,7 @@ static void json(void)
         {"{'loss': 0.5}\n{'loss': 0.4}\n", "!;"},
         {"[TRADEWIND_METRIC] loss 1 2\n{\"loss\": 3, \"step\": 2}\n", "M loss 1 2;M loss 2 3;"},
         {"[1, 2]\n", ""},
+        {"{\"a\\nb\": 1, \"a\\tb\": 2, \"a\\u001b[2J\": 3, \"a b\": 4}\n", "M a b 1 4;"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
