@@ -326,10 +326,25 @@ sub explains
     pipeline('name: s', 'estimate: {hours: 1}');
     (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog --explain s));
     my @rows = $out =~ m{^aws/(r\d+) +m1 +on-demand +\$}mg;
-    is("@rows", join(' ', map { sprintf 'r%02d', $_ } 2 .. 11), 'ten rows, least added first');
+    is("@rows", join(' ', map { sprintf 'r%02d', $_ } 1 .. 11), 'the plan, then ten rows, least added first');
+    like($out, qr{^1 more locations; --json lists all\.}m, 'the rest is counted');
     (undef, $p) = answer('--explain', 's');
     is(scalar(@{$p->{explain}}), 11, 'JSON has all');
     ok(!(grep { $p->{explain}[$_]{delta_usd} < $p->{explain}[$_ - 1]{delta_usd} } 1 .. 10), 'in order');
+
+    # $1 at aws/r1, $1.10 at five more places of aws, $1.20 at two of azure, $1.30 at one of them, $1.05 at aws/r9:
+    # the best of each cloud first, equal ones in one row.
+    offers('aws,r1,,m1,4,16,,,,1,,', (map { "aws,r$_,,m1,4,16,,,,1.1,," } 2 .. 6), 'aws,r9,,m1,4,16,,,,1.05,,',
+           'azure,e1,,d1,4,16,,,,1.2,,', 'azure,e2,,d1,4,16,,,,1.2,,', 'azure,e3,,d1,4,16,,,,1.3,,');
+    (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog --explain s));
+    my ($table) = $out =~ m{^(location .*?)\n(?!\S*/|\xe2)}ms;
+    is($table =~ s/ +/ /gr =~ s/(?:\xe2\x94\x80)+/--/gr, join("\n",
+        'location instance type market plan cost added plan time added',
+        'aws/r1 m1 on-demand $1.00 same 1 h 01 m same',
+        'azure/e1 and 1 more d1 on-demand $1.20 +$0.20 1 h 01 m same', '--',
+        'aws/r9 m1 on-demand $1.05 +$0.05 1 h 01 m same',
+        'aws/r2 and 4 more m1 on-demand $1.10 +$0.10 1 h 01 m same',
+        'azure/e3 d1 on-demand $1.30 +$0.30 1 h 01 m same'), 'clouds, runners-up, equal ones folded');
 }
 
 # Of two_clouds, both stages at aws cost 24.7 % more than the optimum, and need one region.

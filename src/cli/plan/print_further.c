@@ -27,6 +27,93 @@ static void put_deltas(struct table *t, const struct app_plan_other *other)
     table_put(t, cli_plan_delta_time(other->delta_s, text));
 }
 
+/* ---- explain ---- */
+
+/* Locations where the stage has the same offer, and the plan the same cost and time. */
+struct explained {
+    const struct app_plan_machine *machine; /* of the first */
+    struct app_plan_other plan;             /* its point and differences */
+    size_t n;
+    bool leads; /* no plan with the stage in this cloud is better */
+};
+
+/* Equal to the digits that are shown. */
+static bool looks_equal(const struct explained *x,
+                        const struct app_plan_machine *m,
+                        const struct app_plan_other *plan)
+{
+    const struct app_plan_machine *first = x->machine;
+    char text[4][40];
+
+    return !strcmp(first->cloud, m->cloud) && !strcmp(first->instance_type, m->instance_type) &&
+           !strcmp(first->market, m->market) &&
+           !strcmp(cli_plan_delta_money(x->plan.delta_microusd, text[0]),
+                   cli_plan_delta_money(plan->delta_microusd, text[1])) &&
+           !strcmp(cli_plan_delta_time(x->plan.delta_s, text[2]),
+                   cli_plan_delta_time(plan->delta_s, text[3]));
+}
+
+static void add_explained(struct explained *all,
+                          size_t *n,
+                          const struct app_plan_machine *m,
+                          const struct app_plan_other *plan)
+{
+    bool leads = true;
+
+    for (size_t i = 0; i < *n; i++) {
+        leads = leads && strcmp(all[i].machine->cloud, m->cloud) != 0;
+        if (looks_equal(&all[i], m, plan)) {
+            all[i].n++;
+            return;
+        }
+    }
+    all[(*n)++] = (struct explained){m, *plan, 1, leads};
+}
+
+static const struct app_plan_machine *machine_of(const struct app_plan_report *r, const char *stage)
+{
+    const struct app_plan_stage *stages = r->stages.items;
+
+    while (strcmp(stages->machine.name, stage) != 0)
+        stages++;
+    return &stages->machine;
+}
+
+static void put_explained(struct table *t, const struct explained *x)
+{
+    const struct app_plan_machine *m = x->machine;
+    AUTO_MEM char *location = app_plan_location_text(m->cloud, m->region, m->zone);
+    AUTO_MEM char *machine = cli_plan_machine_text(m);
+
+    if (x->n > 1)
+        table_printf(t, "%s and %zu more", location, x->n - 1);
+    else
+        table_put(t, location);
+    table_put(t, machine);
+    table_put(t, m->market);
+    put_deltas(t, &x->plan);
+}
+
+/* Those that lead their clouds, then the nearest others; returns how many locations are shown. */
+static size_t put_all_explained(struct table *t, const struct explained *all, size_t n)
+{
+    size_t shown = 0, rows = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (all[i].leads) {
+            put_explained(t, &all[i]);
+            shown += all[i].n;
+        }
+    for (size_t i = 0; i < n && rows < EXPLAIN_ROWS; i++)
+        if (!all[i].leads) {
+            if (!rows++)
+                table_rule(t);
+            put_explained(t, &all[i]);
+            shown += all[i].n;
+        }
+    return shown;
+}
+
 void cli_plan_print_explain(const struct app_plan_report *r,
                             FILE *out,
                             const struct text_look *look)
@@ -41,30 +128,26 @@ void cli_plan_print_explain(const struct app_plan_report *r,
         {"added", .right = true},
     };
     const struct app_plan_other *others = r->explain.items;
-    size_t n = r->explain.n, shown = 0, impossible = 0;
+    size_t n = r->explain.n, n_explained = 0, impossible = 0;
+    AUTO_MEM struct explained *all = mem_zero(n + 1, sizeof *all);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
 
+    add_explained(all, &n_explained, machine_of(r, r->explained),
+                  &(struct app_plan_other){.point = r->point});
     for (size_t i = 0; i < n; i++) {
-        const struct app_plan_machine *m = &others[i].machine;
         impossible += others[i].reason != NULL;
-        if (others[i].reason || shown == EXPLAIN_ROWS)
-            continue;
-        AUTO_MEM char *location = app_plan_location_text(m->cloud, m->region, m->zone);
-        AUTO_MEM char *machine = cli_plan_machine_text(m);
-        table_put(t, location);
-        table_put(t, machine);
-        table_put(t, m->market);
-        put_deltas(t, &others[i]);
-        shown++;
+        if (!others[i].reason)
+            add_explained(all, &n_explained, &others[i].machine, &others[i]);
     }
-    AUTO_MEM char *title = mem_printf("%s at other locations: %zu, of which %zu have no plan",
+    AUTO_MEM char *title = mem_printf("%s: the best offer of each cloud, then the nearest; of %zu "
+                                      "other locations %zu have no plan",
                                       r->explained, n, impossible);
     fputc('\n', out);
     text_paragraph(out, title, 2, look);
-    if (shown > 0)
-        table_print(t, out, 0, look);
-    if (n - impossible > shown)
-        fprintf(out, "%zu more locations; --json lists all.\n", n - impossible - shown);
+    size_t shown = put_all_explained(t, all, n_explained);
+    table_print(t, out, 0, look);
+    if (n + 1 - impossible > shown)
+        fprintf(out, "%zu more locations; --json lists all.\n", n + 1 - impossible - shown);
 }
 
 /* ---- suggestions ---- */
