@@ -93,8 +93,6 @@ void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)
 /* More than there are pixels shows nothing more. */
 #define PANEL_POINTS 2000
 
-/* Programs print any numbers: a range that cannot be divided into marks is widened or narrowed to
- * one that can, and what lies beyond is drawn beyond. */
 static struct chart_scale scale_of(const double *v, size_t n, size_t marks)
 {
     double low = v[0], high = v[0];
@@ -103,14 +101,7 @@ static struct chart_scale scale_of(const double *v, size_t n, size_t marks)
         low = fmin(low, v[i]);
         high = fmax(high, v[i]);
     }
-    low = fmax(fmin(low, 1e300), -1e300);
-    high = fmax(fmin(high, 1e300), -1e300);
-    double size = fmax(fabs(low), fabs(high));
-    if (size < 1e-290)
-        low = high = 0;
-    else if (high - low < 1e-9 * size)
-        low = high;
-    return chart_scale_make(CHART_NUMBER, low, high, marks);
+    return chart_scale_of_numbers(low, high, marks);
 }
 
 static void put_panel(struct buf *svg, const struct svg_frame *f, const struct chart_series *s)

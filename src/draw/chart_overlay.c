@@ -12,7 +12,7 @@
 /* More than there are pixels shows nothing more. */
 #define LINE_POINTS 2000
 
-/* Okabe and Ito's, then the same dashed. */
+/* The palette of Okabe and Ito; further lines have the same colours, dashed. */
 static const char *const colours[] = {SVG_BLUE, SVG_VERMILION, "#009E73", SVG_ORANGE,
                                       SVG_SKY,  "#CC79A7",     "#222222", SVG_GREY};
 #define N_COLOURS (sizeof colours / sizeof *colours)
@@ -27,7 +27,7 @@ static size_t lines_of(const struct chart_overlay *o)
     return o->n_names < CHART_OVERLAY_LINES_MAX ? o->n_names : CHART_OVERLAY_LINES_MAX;
 }
 
-/* Of all lines of a panel. What cannot be divided into marks is widened. */
+/* The scale of all lines of a panel. */
 static struct chart_scale scale_of(const struct chart_overlay_panel *p,
                                    size_t n,
                                    bool of_x,
@@ -41,14 +41,7 @@ static struct chart_scale scale_of(const struct chart_overlay_panel *p,
             low = fmin(low, v);
             high = fmax(high, v);
         }
-    low = fmax(fmin(low, 1e300), -1e300);
-    high = fmax(fmin(high, 1e300), -1e300);
-    double size = fmax(fabs(low), fabs(high));
-    if (size < 1e-290)
-        low = high = 0;
-    else if (high - low < 1e-9 * size)
-        low = high;
-    return chart_scale_make(CHART_NUMBER, low, high, marks);
+    return chart_scale_of_numbers(low, high, marks);
 }
 
 static void put_line(struct buf *svg,

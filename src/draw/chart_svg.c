@@ -60,6 +60,18 @@ struct chart_scale chart_scale_make(enum chart_unit unit, double low, double hig
     return s;
 }
 
+struct chart_scale chart_scale_of_numbers(double low, double high, size_t marks)
+{
+    low = fmax(fmin(low, 1e300), -1e300);
+    high = fmax(fmin(high, 1e300), -1e300);
+    double size = fmax(fabs(low), fabs(high));
+    if (size < 1e-290)
+        low = high = 0;
+    else if (high - low < 1e-9 * size)
+        low = high;
+    return chart_scale_make(CHART_NUMBER, low, high, marks);
+}
+
 size_t chart_scale_marks(const struct chart_scale *s)
 {
     return (size_t)lround((s->high - s->low) / s->step) + 1;

@@ -19,6 +19,10 @@ struct chart_scale {
 /* Covers low..high with about `marks` round marks. */
 struct chart_scale chart_scale_make(enum chart_unit unit, double low, double high, size_t marks);
 
+/* The same of plain numbers, as programs print them: a range that cannot be divided into marks is
+ * widened or narrowed to one that can, and points beyond it are drawn beyond. */
+struct chart_scale chart_scale_of_numbers(double low, double high, size_t marks);
+
 size_t chart_scale_marks(const struct chart_scale *s);
 double chart_scale_mark(const struct chart_scale *s, size_t i);
 /* "$2.50", "1.5 h", "-0.25". Written into out and returned. */

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "broker/learn/template.h"
 #include "lake/job/job.h"
 #include "lake/job/job_args.h"
 
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 1000
 /* Whole numbers that a double holds exactly. */
 #define WHOLE_MAX 9007199254740992.0
 /* Draws for each trial that is wanted, before a space counts as exhausted. */
@@ -320,20 +320,9 @@ static int name_lists(struct space *s, struct err *e)
 struct space *space_of_command(const char *const *words, size_t n, struct err *e)
 {
     AUTO(space) struct space *s = space_begin();
-    size_t bytes = 0;
 
-    if (n == 0 || n > WORDS_MAX) {
-        err_set(e, ERR_USAGE, n ? "the command has more than %d words" : "there is no command",
-                WORDS_MAX);
+    if (template_check_words(words, n, e) < 0)
         return NULL;
-    }
-    for (size_t i = 0; i < n && bytes <= LAKE_JOB_TEXT_MAX; i++)
-        bytes += strlen(words[i]) + 1;
-    if (bytes > LAKE_JOB_TEXT_MAX) {
-        err_set(e, ERR_USAGE, "the command is longer than %zu bytes: put it into a script",
-                LAKE_JOB_TEXT_MAX);
-        return NULL;
-    }
     s->words = arena_zero(s->arena, n, sizeof *s->words);
     s->n_words = n;
     for (size_t i = 0; i < n; i++)
@@ -438,7 +427,7 @@ static bool same_row(const void *things, uint32_t number, const void *key)
     return true;
 }
 
-/* Whether the row is a new one; then it is added. */
+/* Adds the row unless it is there already. Whether it was added. */
 static bool add_row(struct rows *r, const char **row)
 {
     AUTO_CLEAR(buf) struct buf all;

@@ -291,22 +291,26 @@ static int template_finish(struct template *t, struct err *e)
     return count_combinations(t, e) < 0 ? -1 : read_args(t, e);
 }
 
-struct template *template_new(const char *const *words, size_t n, struct err *e)
+int template_check_words(const char *const *words, size_t n, struct err *e)
 {
     size_t bytes = 0;
 
-    if (n == 0 || n > TEMPLATE_WORDS_MAX) {
-        err_set(e, ERR_USAGE, n ? "the command has more than %d words" : "there is no command",
-                TEMPLATE_WORDS_MAX);
-        return NULL;
-    }
+    if (n == 0 || n > TEMPLATE_WORDS_MAX)
+        return err_set(e, ERR_USAGE,
+                       n ? "the command has more than %d words" : "there is no command",
+                       TEMPLATE_WORDS_MAX);
     for (size_t i = 0; i < n && bytes <= LAKE_JOB_TEXT_MAX; i++)
         bytes += strlen(words[i]) + 1;
-    if (bytes > LAKE_JOB_TEXT_MAX) {
-        err_set(e, ERR_USAGE, "the command is longer than %zu bytes: put it into a script",
-                LAKE_JOB_TEXT_MAX);
+    if (bytes > LAKE_JOB_TEXT_MAX)
+        return err_set(e, ERR_USAGE, "the command is longer than %zu bytes: put it into a script",
+                       LAKE_JOB_TEXT_MAX);
+    return 0;
+}
+
+struct template *template_new(const char *const *words, size_t n, struct err *e)
+{
+    if (template_check_words(words, n, e) < 0)
         return NULL;
-    }
     AUTO(template) struct template *t = template_begin(n);
     for (size_t i = 0; i < n; i++) {
         t->written[i] = arena_dup(t->arena, words[i]);

@@ -38,7 +38,10 @@ struct template
     size_t n_args, cap_args;
 };
 
-/* ERR_USAGE: no word, too many, or more than TEMPLATE_COMBINATIONS_MAX commands. */
+/* ERR_USAGE: no word, more than TEMPLATE_WORDS_MAX, or more bytes than a job may have. */
+int template_check_words(const char *const *words, size_t n, struct err *e);
+
+/* ERR_USAGE: as template_check_words, or more than TEMPLATE_COMBINATIONS_MAX commands. */
 struct template *template_new(const char *const *words, size_t n, struct err *e);
 /* Of a profile without a command: no words, and no command matches. */
 struct template *template_none(void);
