@@ -44,6 +44,9 @@ check "the same with the other goal" "$TRADEWIND" sweep grid --metric loss --goa
 contains "$(<progress)" "3 jobs, 3 finished before, 0 submitted now" "runs nothing again"
 is "$("$TRADEWIND" cat /model/lr@model:best)" 0.1 "and the best is another"
 
+check "trials that never print the metric" "$TRADEWIND" sweep silent --metric loss -- true '{1,2}' >text 2>progress
+contains "$(<progress)" "sweep silent: no trial has the metric loss: they have no ranks, and none is the best" "the command says so"
+
 # ---- random ----
 
 random=("$TRADEWIND" sweep random --search random --json -- true '{lr=log:1e-5..1e-1}' '{layers=2..8}')

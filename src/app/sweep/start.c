@@ -23,7 +23,7 @@
 /* Between looks at the records. */
 #define LOOK_S 0.5
 #define LOOK_SLOTS_S 0.1
-/* Of trials that halving may stop: how often $TRADEWIND_CHECKPOINT is saved on hosts. */
+/* How often hosts save $TRADEWIND_CHECKPOINT of a trial that halving may stop. */
 #define CHECKPOINT_S 60
 
 enum search { SEARCH_GRID = 1, SEARCH_RANDOM, SEARCH_HALVING };
@@ -284,7 +284,7 @@ static int64_t job_to_continue(const struct sweep_trial *trial, const char *home
     return 0;
 }
 
-/* What jobs of the sweep have in common but for the job that they continue. */
+/* The details of the trial's next job. */
 static char *details_of(const struct sweep *s, const struct sweep_trial *trial, struct err *e)
 {
     struct app_job_submitter submitter;
@@ -305,7 +305,7 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
     return job_details_text(&details, e);
 }
 
-/* The named parameters, "lr=0.1": those of options are in the command. */
+/* The named parameters, as "lr=0.1". The lake finds those of options in the command. */
 static const char **params_of(struct sweep *s, const struct sweep_trial *trial, size_t *n_out)
 {
     const char **params = arena_zero(s->trials.arena, s->space->n + 1, sizeof *params);
@@ -402,7 +402,7 @@ static void read_decided(const struct sweep *s, struct halving_trial *decided)
     }
 }
 
-/* Past the cap: nothing starts, and what runs is told to stop. */
+/* Past the cap no trial starts, and running ones are told to stop. */
 static void apply_cap(struct sweep *s, struct halving_trial *decided)
 {
     s->is_over_cap =
@@ -485,7 +485,8 @@ static int locked_look(struct sweep *s, bool is_first, struct err *e)
 
 /* ---- until all are over ---- */
 
-/* The last one: thousands are looked at now and then, not each time that one of them ends. */
+/* The running trial that was submitted last. The command waits for its end, not for each: reading
+ * the records of thousands of trials takes time. */
 static int64_t last_pending(const struct sweep *s)
 {
     for (size_t i = s->trials.n; i-- > 0;)
@@ -510,7 +511,7 @@ static int pause_a_moment(struct sweep *s, struct err *e)
     int64_t id = s->plan.is_pipeline ? 0 : last_pending(s);
 
     show_progress(s);
-    if (!id && !s->plan.is_pipeline) { /* they were submitted since the last look */
+    if (!id && !s->plan.is_pipeline) { /* its trials were submitted since the last look */
         if (sweep_trials_look(&s->trials, s->app, &s->plan, e) < 0)
             return -1;
         id = last_pending(s);
@@ -546,6 +547,21 @@ static int drive(struct sweep *s, struct err *e)
 
 /* ---- the answer ---- */
 
+/* Trials that never print the metric run to their ends, and none of them is the best. */
+static void warn_no_metric(const struct sweep *s)
+{
+    bool has_value = false, has_ended = false;
+
+    for (size_t i = 0; i < s->trials.n; i++) {
+        has_value = has_value || !isnan(s->trials.items[i].value);
+        has_ended = has_ended || s->trials.items[i].state == HALVING_ENDED;
+    }
+    if (s->plan.metric && has_ended && !has_value)
+        app_notice(s->app,
+                   "sweep %s: no trial has the metric %s: they have no ranks, and none is the best",
+                   s->plan.name, s->plan.metric);
+}
+
 static int answer_all(struct sweep *s, struct err *e)
 {
     struct app_sweep head = {0};
@@ -556,6 +572,7 @@ static int answer_all(struct sweep *s, struct err *e)
         sweep_trials_find_metric(&s->trials, s->app, &s->plan, e) < 0 ||
         sweep_trials_measure(&s->trials, s->app, &s->plan, e) < 0 || update_best(s, e) < 0)
         return -1;
+    warn_no_metric(s);
     int result = sweep_trials_report(&s->trials, s->app, &s->plan, s->out, &head, e);
     result = result < 0 ? -1 : answer_head(s->out, &head, e);
     app_sweep_clear(&head);

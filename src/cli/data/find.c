@@ -103,11 +103,15 @@ const struct command command_lake_find = {
         "Built-in keys: create_time, creator, kind (file, path, set, job), "
         "size (takes units: 10MB, 4KiB), version, path of files, name of sets and jobs; of jobs "
         "also state, cpus, memory_mb, time_limit_s, runtime_s, cost_usd, exit_code, machine, run, "
-        "input, output, and every argument of the command. Each version of a "
-        "file or set is an answer of its own; whole files (/p#*, kind path) answer when the "
+        "input, output, and every argument of the command.\n\n"
+        "A job and the set that it makes have its parameters (LR, or param.LR) and its metrics: "
+        "loss, or metric.loss, is the last value; loss.min, loss.max and loss.steps are there "
+        "too.\n\n"
+        "Each version of a file or set is an answer of its own; whole files (/p#*, kind path) "
+        "answer when the "
         "expression asks for a kind or for a key of theirs. Without --sort answers come by kind "
         "and then by creation.",
-    .example = "tradewind find 'kind=set model=BERT precision>0.5' --max precision",
+    .example = "tradewind find 'kind=job LR=0.5 loss<0.4' --min loss",
     .operation = &find_operation,
     .is_long = true,
     .max_operands = SIZE_MAX,
