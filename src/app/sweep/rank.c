@@ -116,7 +116,7 @@ static int take_param(void *context, const struct lake_value *v, struct err *e)
     return 0;
 }
 
-/* Words of a command that are no options: arg1, arg2 ... */
+/* The keys arg1, arg2 ... of words of a command that belong to no option. */
 static bool is_word(const char *key)
 {
     return strncmp(key, "arg", 3) == 0 && key[3] >= '0' && key[3] <= '9';
@@ -165,7 +165,7 @@ static bool same_values(const struct app_sweep_trial *trials,
     return true;
 }
 
-/* A word that is the value of a named parameter says nothing more. */
+/* Drops words (arg1, arg2 ...) that repeat the value of a named parameter. */
 static void drop_words(struct app_sweep_trial *trials, size_t n)
 {
     AUTO_JSON json_t *first = n ? json_deep_copy(trials[0].params) : NULL;
@@ -185,7 +185,7 @@ static void drop_words(struct app_sweep_trial *trials, size_t n)
     }
 }
 
-/* Leaves those that differ between trials. */
+/* Drops parameters that all trials have in common. */
 static void keep_different(struct app_sweep_trial *trials, size_t n)
 {
     AUTO_JSON json_t *first = n > 1 ? json_deep_copy(trials[0].params) : NULL;

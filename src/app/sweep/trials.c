@@ -61,7 +61,7 @@ struct sweep_trial *sweep_trials_add(struct sweep_trials *t, const char *key)
     return trial;
 }
 
-/* Words are separated by a sign that is rare in them and doubled where it is not. */
+/* A separator stands between the words; one within a word is doubled. */
 char *sweep_job_key(const char *const *command, size_t n, double cpus, uint64_t memory_mb)
 {
     AUTO_CLEAR(buf) struct buf b;
@@ -261,7 +261,7 @@ struct measuring {
     struct sweep_trial *trial;
     const struct sweep_plan *plan;
     size_t n_rungs;
-    char *found; /* where it is not known */
+    char *found; /* a metric, where the plan names none */
     size_t n_found;
 };
 

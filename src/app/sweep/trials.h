@@ -18,11 +18,11 @@ int sweep_plan_save(const char *home, const struct sweep_plan *p, struct err *e)
 /* 1; 0: there is none; -1. */
 int sweep_plan_load(const char *home, const char *name, struct sweep_plan *out, struct err *e);
 
-/* Reasons of stops begin so; a trial that halving stopped can continue. */
+/* The reason of each stop by halving begins with it: such a trial may continue. */
 #define SWEEP_HALVING "halving: "
 
 struct sweep_trial {
-    const char *key;           /* what makes the trial */
+    const char *key;           /* command and size of a job, parameters of a run */
     const char *const *values; /* of the parameters; NULL = read from records alone */
     char **command;            /* of a job */
     size_t n_command;
@@ -34,7 +34,7 @@ struct sweep_trial {
     size_t n, cap;
     int64_t *jobs; /* the same, or the jobs of the stages */
     size_t n_jobs, cap_jobs;
-    int64_t id; /* that decides its state; 0 = none */
+    int64_t id; /* job or run that decides its state; 0 = none */
     bool is_stopping;
     double runtime_s;
     int64_t cost_microusd;
@@ -42,8 +42,8 @@ struct sweep_trial {
     double value, step; /* NAN = none yet */
     size_t reached;     /* rungs */
     double rungs[HALVING_RUNGS_MAX];
-    size_t n_read;   /* its metric is known, of so many ids, which are over */
-    size_t n_failed; /* so many ids failed before the command began: it is tried again */
+    size_t n_read;   /* ids, all over, whose metric was read */
+    size_t n_failed; /* ids that had failed when the command began; the trial is retried */
 };
 
 struct sweep_trials {
@@ -51,7 +51,7 @@ struct sweep_trials {
     struct sweep_trial *items;
     size_t n, cap;
     struct map *map; /* by key */
-    bool adds;       /* trials that records have and the command does not */
+    bool adds;       /* every trial found in the records; else those of the command alone */
     size_t n_rungs;
     int64_t cost_microusd; /* of all */
 };
@@ -80,7 +80,7 @@ int sweep_trials_find_metric(const struct sweep_trials *t,
 /* The best finished trial; NULL = none has a value. */
 const struct sweep_trial *sweep_trials_best(const struct sweep_trials *t,
                                             const struct sweep_plan *plan);
-/* @SET:best of what the best trial made now stands for its version. */
+/* Sets the alias @SET:best to the version that the best trial made. */
 int sweep_trials_alias(struct app *app,
                        const struct sweep_plan *plan,
                        const struct sweep_trial *best,

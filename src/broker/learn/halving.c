@@ -26,7 +26,7 @@ struct ranking {
     bool less_is_better;
 };
 
-/* The better first; of equal ones that with the lower number. */
+/* The better value first; among equal values the trial with the lower number. */
 static int by_value(const void *a, const void *b, void *context)
 {
     const struct ranking *r = context;

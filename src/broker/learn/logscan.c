@@ -175,7 +175,7 @@ static void take_tag(struct logscan *s, const char *line, char *text, bool numbe
         s->visitor.tag(s->visitor.context, set, text);
 }
 
-/* As C, Python and numpy print what is none. */
+/* NaN and infinities as C, Python and numpy print them. */
 static bool is_not_finite(const char *text)
 {
     static const char *const words[] = {"nan", "inf", "infinity"};
@@ -205,7 +205,7 @@ static void take_metric(struct logscan *s, const char *line, char *name)
         s->visitor.metric(s->visitor.context, name, step, value);
 }
 
-/* Text that begins as JSON may be anything: it is said once. */
+/* Any text may begin like JSON: the warning comes once. */
 static void take_json(struct logscan *s, const char *whole, char *line, size_t len)
 {
     if (logscan_json(line, len, s->n_json + 1, s->visitor.metric, s->visitor.context)) {

@@ -34,7 +34,7 @@ void wrap_clear(struct wrap *w);
 void wrap_add(struct wrap *w, const char *word);
 /* The path of a program, by the agent's own PATH. New string; NULL = not installed. */
 char *wrap_find(const char *program);
-/* Runs argv without input; its output goes to the log of nobody. Its exit code, -1 when it did not
+/* Runs argv without input; its output is in no log. Its exit code, -1 when it did not
  * end in time. line, unless NULL, gets the first line that it printed. */
 int wrap_run(char *const *argv, double wait_s, char *line, size_t size);
 

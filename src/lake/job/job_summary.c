@@ -15,7 +15,7 @@
 
 /* ---- metadata ---- */
 
-/* Signs that a key cannot have become '_'. False: too long to be a key with prefix and suffix. */
+/* Characters that a key cannot have become '_'. False: with prefix and suffix it is too long. */
 static bool make_key(const char *prefix, const char *name, const char *suffix, char *out)
 {
     int n = snprintf(out, LAKE_KEY_MAX + 1, "%s%s%s", prefix, name, suffix);
@@ -37,7 +37,7 @@ static int put_number(struct lake *l,
     struct meta_pair pair = {.kind = LAKE_VALUE_NUMBER, .number = value};
     char text[32];
 
-    /* A number that is none compares with nothing. */
+    /* NaN and infinities compare with nothing: they are kept as text. */
     if (isnan(value) || isinf(value)) {
         pair.kind = LAKE_VALUE_TEXT;
         pair.number = 0;
@@ -65,7 +65,7 @@ static int tell_series(struct lake *l,
                : put_number(l, row, s->name, ".max", s->max, e);
 }
 
-/* Values of steps were replaced. */
+/* After values of steps were replaced, the extremes are read from the steps again. */
 static int compute_extremes(struct lake *l, int64_t job, struct err *e)
 {
     return db_run(l->db, e,
@@ -149,7 +149,7 @@ int lake_job_summaries(struct lake *l,
 
     if (lake_job_row_get(l, id, &row, e) < 0)
         return -1;
-    /* What was replaced since the last telling is computed here. */
+    /* Extremes of series whose values were replaced since are computed here. */
     AUTO_RESET struct db_query *q = db_query(
         l->db, e,
         "SELECT name, last, last_step,"
