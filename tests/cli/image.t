@@ -128,6 +128,7 @@ fi
 mkdir code data
 echo 'cat lib.txt' >code/go.sh
 echo lib >code/lib.txt
+echo unused >code/unused.txt
 echo 7 >data/n
 cat >c.yaml <<'YAML'
 name: c
@@ -159,13 +160,16 @@ stage_state() { "$TRADEWIND" run show "$1" --json | json 'd["stages"][0]["state"
 again() { "$TRADEWIND" run c.yaml --secret TOKEN=hunter2 --yes "$@" >c.txt 2>&1; }
 again
 is "$(stage_state 2)" reused "the same image: reused"
+echo more >>code/unused.txt
+again
+is "$(stage_state 3)" reused "code that was not used in the container: what is opened there is seen"
 podman tag tw-test tw-other
 again --image tw-other
-is "$(stage_state 3)" finished "another name of an image: runs"
+is "$(stage_state 4)" finished "another name of an image: runs"
 contains "$(cat c.txt)" "image: tw-test -> tw-other" "and says so"
 echo more >>code/lib.txt
 again
-is "$(stage_state 4)" finished "code that was used in the container: runs"
+is "$(stage_state 5)" finished "code that was used in the container: runs"
 is "$(podman ps --all --quiet)" "" "no container is left"
 
 "$TRADEWIND" job submit --image tw-test --wait -- sh -c 'echo x >"$TRADEWIND_OUTPUT/f"; exit 5' >j.txt
