@@ -110,6 +110,8 @@ char *jobfile_text(const struct jobfile *j, struct err *e)
     buf_printf(&b, "log_max %" PRIu64 "\nlease_s %.17g\n", j->log_max, j->lease_s);
     if (j->learn)
         buf_printf(&b, "learn %" PRIu64 "\n", j->learn);
+    if (j->gpus)
+        buf_printf(&b, "gpus %" PRIu64 "\n", j->gpus);
     if (j->image)
         add_value(&b, "image", j->image);
     add_mounts(&b, j);
@@ -177,6 +179,7 @@ static const struct {
     {"log_max", offsetof(struct jobfile, log_max), true},
     {"lease_s", offsetof(struct jobfile, lease_s), false},
     {"learn", offsetof(struct jobfile, learn), true},
+    {"gpus", offsetof(struct jobfile, gpus), true},
 };
 
 static int read_number(struct reading *r, size_t which, const char *value, struct err *e)

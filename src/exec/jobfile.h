@@ -36,6 +36,9 @@ struct jobfile_mount {
     const char *target;
 };
 
+#define JOBFILE_NVIDIA 1U
+#define JOBFILE_AMD 2U
+
 struct jobfile {
     int64_t id;
     const char *const *command; /* of a file that was read: NULL after the last, as exec wants it */
@@ -57,6 +60,7 @@ struct jobfile {
     uint64_t log_max;      /* bytes kept of the log; 0 = JOBFILE_LOG_MAX */
     double lease_s;        /* > 0: how long after its end it waits to be collected before it runs */
     uint64_t learn;        /* not 0: tell which files of work/ the command used (statefile.h) */
+    uint64_t gpus;         /* whose GPUs its container has: JOBFILE_NVIDIA | JOBFILE_AMD */
     const char *power_off; /* this command, by the shell; NULL = never */
     void *priv;            /* owns the strings of a file that was read */
 };

@@ -157,6 +157,25 @@ mv bin/nvidia-smi bin/away
 fails 5 "1 GPU: this machine has no GPU" job rerun "$(cat id)"
 mv bin/away bin/nvidia-smi
 
+# ---- containers ----
+
+# Says what it is asked, and runs nothing.
+tool podman <<SH
+echo "\$@" >>'$scratch/podman-asked'
+SH
+tool rocm-smi <<'SH'
+echo '{"card0": {"Card Series": "AMD Instinct MI210", "Card Model": "0x0c34"}}'
+SH
+"$TRADEWIND" job submit --gpus T4 --image some/image --wait -- true >/dev/null 2>&1
+contains "$(grep '^run ' podman-asked)" "--device nvidia.com/gpu=all" "a container has the GPUs"
+rm podman-asked
+"$TRADEWIND" job submit --gpus MI210 --image some/image --wait -- true >/dev/null 2>&1
+contains "$(grep '^run ' podman-asked)" "--device /dev/kfd --device /dev/dri" "those of AMD, too"
+rm podman-asked
+"$TRADEWIND" job submit --image some/image --wait -- true >/dev/null 2>&1
+lacks "$(grep '^run ' podman-asked)" "--device" "and none where none is asked for"
+rm bin/podman bin/rocm-smi
+
 # ---- gangs ----
 
 fails 2 "--nodes" job submit --nodes 0 -- true

@@ -250,7 +250,8 @@ static const struct wanted {
     {"ssh", "-V", "install openssh-client to use hosts of your own"},
     {"git", "--version", "install git so that .gitignore counts and commits are recorded"},
     {"tar", "--version", "install tar to store code from archives and to use hosts of your own"},
-    {"nvidia-smi", "--help", "needed only to record GPU usage, on machines with NVIDIA GPUs"},
+    {"nvidia-smi", "--help", "needed only on machines with NVIDIA GPUs, to find and watch them"},
+    {"rocm-smi", "--help", "needed only on machines with AMD GPUs, to find them"},
 };
 
 static void look_for(struct doctor *d, const struct wanted *w)

@@ -54,6 +54,8 @@ int gpus_wish_read(const char *text, struct gpus_wish *out, struct err *e);
 const char *gpus_wish_text(const struct gpus_wish *w, char out[static 80]);
 /* "A100" is "NVIDIA A100-SXM4-40GB", "A100-80GB" is not. */
 bool gpus_is_type(const struct gpu *g, const char *type);
+/* Whether a type that the user names is one of AMD: "MI300X", "Radeon". */
+bool gpus_is_amd(const char *type);
 /* Leaves those of the wished type, and says whether so many nodes can have theirs at once, each
  * from one type. */
 bool gpus_choose(struct gpus *g, const struct gpus_wish *w, unsigned nodes);

@@ -132,6 +132,14 @@ bool gpus_is_type(const struct gpu *g, const char *type)
     return asked.n > 0;
 }
 
+bool gpus_is_amd(const char *type)
+{
+    bool is_instinct = toupper((unsigned char)type[0]) == 'M' &&
+                       toupper((unsigned char)type[1]) == 'I' && isdigit((unsigned char)type[2]);
+
+    return is_instinct || strcasestr(type, "instinct") || strcasestr(type, "radeon");
+}
+
 bool gpus_choose(struct gpus *g, const struct gpus_wish *w, unsigned nodes)
 {
     size_t kept = 0, served = 0;

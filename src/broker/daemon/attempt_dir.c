@@ -2,6 +2,7 @@
  * The broker's thread calls it. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "broker/core/gpus.h"
 #include "broker/core/home.h"
 #include "broker/core/kept.h"
 #include "broker/daemon/attempt.h"
@@ -227,6 +228,20 @@ int attempt_check_outputs(const struct attempt *j, struct err *e)
 
 /* ---- the agent's file ---- */
 
+/* A host's configuration names the type alone. */
+static unsigned vendors_of(const struct attempt *j)
+{
+    AUTO_CLEAR(buf) struct buf amd;
+
+    buf_init(&amd, JOBFILE_BYTES_MAX);
+    gpus_put_numbers(j->devices, "amd", &amd);
+    if (!j->details.gpus)
+        return 0;
+    if (j->remote)
+        return gpus_is_amd(j->details.gpu_type) ? JOBFILE_AMD : JOBFILE_NVIDIA;
+    return amd.len ? JOBFILE_AMD : JOBFILE_NVIDIA;
+}
+
 static int write_jobfile(const struct attempt *j, struct err *e)
 {
     AUTO_CLEAR(attempt_env) struct attempt_env env = {0};
@@ -249,6 +264,7 @@ static int write_jobfile(const struct attempt *j, struct err *e)
                            .secrets = j->details.secrets,
                            .n_secrets = j->details.n_secrets,
                            .image = j->details.image[0] ? j->details.image : NULL,
+                           .gpus = vendors_of(j),
                            .mounts = mounts,
                            .n_mounts = j->details.n_mounts,
                            .cpus = asked->cpus,

@@ -157,6 +157,19 @@ static void add_limits(const struct jobfile *job, bool is_docker, struct wrap *w
     }
 }
 
+/* All of a vendor, as on the machine itself: the job's variables name those that are its own. */
+static void add_gpus(const struct jobfile *job, bool is_docker, struct wrap *w)
+{
+    if (job->gpus & JOBFILE_NVIDIA && is_docker)
+        add_two(w, "--gpus", "all");
+    else if (job->gpus & JOBFILE_NVIDIA)
+        add_two(w, "--device", "nvidia.com/gpu=all");
+    if (job->gpus & JOBFILE_AMD) {
+        add_two(w, "--device", "/dev/kfd");
+        add_two(w, "--device", "/dev/dri");
+    }
+}
+
 /* The container's first process reads command and variables from the job file: neither is in the
  * arguments of the engine, nor in its records. */
 int container_prepare(const struct jobdir *d,
@@ -185,6 +198,7 @@ int container_prepare(const struct jobdir *d,
     add_two(out, "--entrypoint", CONTAINER_INSIDE "/agent");
     add_two(out, "--workdir", work);
     add_limits(job, is_docker, out);
+    add_gpus(job, is_docker, out);
     if (add_mounts(d, job, out, e) < 0)
         return -1;
     wrap_add(out, job->image);

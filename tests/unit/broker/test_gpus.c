@@ -183,6 +183,14 @@ static void test_types(void)
     }
 }
 
+static void test_vendors(void)
+{
+    CHECK(gpus_is_amd("MI300X") && gpus_is_amd("mi210") && gpus_is_amd("AMD Radeon Pro W7900"),
+          "types of AMD");
+    CHECK(!gpus_is_amd("A100") && !gpus_is_amd("") && !gpus_is_amd("M60") && !gpus_is_amd("mi"),
+          "and others");
+}
+
 static bool fits(const char *text, unsigned nodes)
 {
     struct gpus g = {.n = 0};
@@ -225,6 +233,7 @@ int main(void)
     test_visible();
     test_wish();
     test_types();
+    test_vendors();
     test_choose();
     test_texts();
     return TAP_DONE();
