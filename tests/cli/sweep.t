@@ -185,6 +185,13 @@ is "$("$TRADEWIND" cat /p.train/model/lr@p.train:best)" 0.1 "each stage's set ha
 contains "$(<progress)" "4 runs, 3 finished before, 1 submitted now" "more values extend it"
 is "$("$TRADEWIND" cat /p.train/model/lr@p.train:best)" 0.05 "and the alias follows"
 
+# --output names the set that gets the alias; that of the other stage stays where it was.
+"$TRADEWIND" sweep one p.yaml --metric loss --param LR=0.4 --param SEED=7,2026-11-01 --output p.test >text 2>progress
+is "$("$TRADEWIND" sweep show one --json | json "sorted(str(t['params']['SEED']) for t in d['trials'])")" "['2026-11-01', '7']" \
+    "a whole number is no decimal"
+is "$("$TRADEWIND" cat /p.train/model/lr@p.train:best)" 0.05 "--output: the alias of that set alone"
+check "is set" test -n "$("$TRADEWIND" cat /p.test/report/text@p.test:best)"
+
 # ---- refused ----
 
 fails 2 "--search halving compares trials: add --metric NAME" sweep x --search halving -- true '{1,2}'
@@ -192,6 +199,7 @@ fails 2 "--trials: a grid tries every combination" sweep x --trials 3 -- true '{
 fails 2 "x: a grid needs the number of values: write x=0.1..0.9/5" sweep x -- true '{x=0.1..0.9}'
 fails 2 "--param: \"LR\" is not NAME=VALUES" sweep x p.yaml --param LR
 fails 2 "--param goes with the path of one pipeline file" sweep x --param LR=1,2 -- a b
+fails 2 "--output: p.yaml: no stage makes the set train; its sets: p.train, p.test" sweep x p.yaml --param LR=1,2 --output train
 fails 3 "there is no sweep none" sweep show none
 check "nothing of them was recorded" test ! -e "$TRADEWIND_HOME/sweeps/x.json"
 

@@ -4,13 +4,17 @@
 #include "app/run/compose.h"
 #include "app/run/start.h"
 #include "app/sweep/trials.h"
+#include "base/buf.h"
 #include "base/mem.h"
+#include "broker/pipeline/advance.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
 #define SOLVE_LIMIT_S 10
+#define SETS_SHOWN_BYTES 300
 
 struct sweep_pipeline {
     struct app *app;
@@ -59,6 +63,24 @@ struct sweep_pipeline *sweep_pipeline_open(
     if (!p->gpus || app_run_gpus_check(p->gpus, p->plan, without_gpus, &p->out, e) < 0)
         return NULL;
     return TAKE(p);
+}
+
+int sweep_pipeline_check_output(const struct sweep_pipeline *p, const char *output, struct err *e)
+{
+    const struct spec *spec = p->plan->spec;
+    AUTO_CLEAR(buf) struct buf sets;
+
+    buf_init(&sets, SETS_SHOWN_BYTES);
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        if (!spec->stages[i].n_outputs)
+            continue;
+        AUTO_MEM char *set = advance_set_name(spec->name, spec->stages[i].name, "");
+        if (strcmp(set, output) == 0)
+            return 0;
+        buf_printf(&sets, "%s%s", sets.len ? ", " : "", set);
+    }
+    return err_set(e, ERR_USAGE, "%s: no stage makes the set %s; its sets: %s", spec->file, output,
+                   sets.len ? buf_str(&sets) : "none");
 }
 
 int sweep_pipeline_start(struct sweep_pipeline *p,

@@ -4,7 +4,7 @@
 #include "app/run/run.h"
 #include "app/sweep/trials.h"
 #include "base/mem.h"
-#include "lake/meta/meta.h"
+#include "lake/meta/meta_value.h"
 #include "lake/set/set.h"
 
 #include <math.h>
@@ -137,10 +137,9 @@ static json_t *params_of(struct app *app, const struct sweep_trial *trial, struc
         json_t *value;
         json_object_foreach(params, key, value)
         {
-            char *end;
-            double number = strtod(json_string_value(value), &end);
-            if (!*end && end != json_string_value(value))
-                json_object_set_new(params, key, json_number(number));
+            struct lake_value v = {.key = key, .text = json_string_value(value)};
+            v.kind = meta_value_kind(v.text, &v.number);
+            json_object_set_new(params, key, lake_value_json(&v));
         }
         return params ? params : json_object();
     }

@@ -586,6 +586,7 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
 {
     AUTO_CLEAR(sweep) struct sweep s = {.app = app, .q = request, .out = out};
     const char *home;
+    char option[64];
 
     if (read_request(&s, e) < 0 || !(home = app_home(app, e)) || make_trials(&s, e) < 0)
         return -1;
@@ -594,6 +595,9 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
     if (s.plan.is_pipeline ? !s.pipeline
                            : app_job_source_read(app, s.q->input, s.q->code, out, &s.source, e) < 0)
         return -1;
+    if (s.pipeline && s.plan.output &&
+        sweep_pipeline_check_output(s.pipeline, s.plan.output, e) < 0)
+        return err_wrap(e, "%s", answer_spell(out, "output", option));
     if (sweep_plan_save(home, &s.plan, e) < 0)
         return -1;
     int over = drive(&s, e);

@@ -103,6 +103,8 @@ struct sweep_pipeline *sweep_pipeline_open(
     struct app *app, const char *file, bool without_gpus, const struct answer *out, struct err *e);
 void sweep_pipeline_free(struct sweep_pipeline *p);
 AUTO_DEFINE(sweep_pipeline)
+/* ERR_USAGE when no stage makes the set. */
+int sweep_pipeline_check_output(const struct sweep_pipeline *p, const char *output, struct err *e);
 /* Starts a run with these variables ("LR=0.1"), from the checkpoints of run `resumed` (0 = none).
  */
 int sweep_pipeline_start(struct sweep_pipeline *p,
