@@ -16,7 +16,7 @@ struct db_query {
     struct db *db;
     sqlite3_stmt *statement;
     int *index; /* of parameter $i, at [i - 1]; 0 = not in the text */
-    int parameters;
+    int parameters, columns;
     int bind_rc; /* the first failure of a bind, for the next step to tell */
     char *sql;
     uint64_t hash;

@@ -160,6 +160,7 @@ struct db_query *db_prepare(struct db *d, const char *sql, struct err *e)
     q->db = d;
     q->statement = statement;
     map_parameters(q);
+    q->columns = sqlite3_column_count(statement);
     q->sql = mem_dup(sql);
     q->hash = hash;
     while (d->all[q->number])
@@ -295,7 +296,7 @@ void db_reset(struct db_query *q)
 /* The statement, with the row that the caller is about to read. */
 static sqlite3_stmt *row_of(struct db_query *q, int column)
 {
-    assert(q->unfinished && column >= 0 && column < sqlite3_column_count(q->statement));
+    assert(q->unfinished && column >= 0 && column < q->columns);
     return q->statement;
 }
 

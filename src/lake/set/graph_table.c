@@ -51,18 +51,12 @@ void graph_table_clear(struct graph_table *t)
     *t = (struct graph_table){0};
 }
 
-/* Asks for the ith of n pieces of the range, ids $1 to $2. */
-static struct db_query *ask_piece(const struct graph_range *range,
-                                  size_t i,
-                                  size_t n,
-                                  struct db *d,
-                                  const char *sql,
-                                  struct err *e)
+/* Where the ith of n pieces of the range begins; the last ends where the nth would begin. */
+static int64_t piece_start(const struct graph_range *range, size_t i, size_t n)
 {
     uint64_t count = (uint64_t)range->high - range->low + 1;
 
-    return db_query(d, e, sql, DB_INT((int64_t)(range->low + count * i / n)),
-                    DB_INT((int64_t)(range->low + count * (i + 1) / n) - 1));
+    return (int64_t)(range->low + count * i / n);
 }
 
 static bool is_id(int64_t id, uint32_t top)
@@ -71,18 +65,21 @@ static bool is_id(int64_t id, uint32_t top)
 }
 
 /* Edges in order of the child. Only edges of jobs have a job, so that their kind need not be read.
- * Damaged ones are left out: fsck tells them. */
+ * Damaged ones are left out: fsck tells them. The end is not the database's to find: it would
+ * compare keys at every row. */
 static int read_edges(struct loading *g, size_t piece, struct db *d, struct err *e)
 {
     struct raw_edges *out = &g->edges[piece];
-    struct db_query *q = ask_piece(&g->range, piece, EDGE_PIECES, d,
-                                   "SELECT child, parent, job FROM edge"
-                                   " WHERE child >= $1 AND child <= $2 ORDER BY child, parent",
-                                   e);
+    int64_t end = piece_start(&g->range, piece + 1, EDGE_PIECES);
+    AUTO_RESET struct db_query *q = db_query(
+        d, e, "SELECT child, parent, job FROM edge WHERE child >= $1 ORDER BY child, parent",
+        DB_INT(piece_start(&g->range, piece, EDGE_PIECES)));
     int got;
 
     while ((got = db_step(q, e)) == 1) {
         int64_t child = db_int(q, 0), parent = db_int(q, 1), job = db_int(q, 2);
+        if (child >= end)
+            return 0;
         if (!is_id(parent, g->range.top) || parent >= child)
             continue;
         out->items = mem_room(out->items, out->n, &out->cap, sizeof *out->items);
@@ -98,14 +95,16 @@ static int read_edges(struct loading *g, size_t piece, struct db *d, struct err 
 
 static int read_versions(struct loading *g, size_t piece, struct db *d, struct err *e)
 {
-    struct db_query *q = ask_piece(&g->range, piece, VERSION_PIECES, d,
-                                   "SELECT id, fileset, number FROM set_version"
-                                   " WHERE id >= $1 AND id <= $2 ORDER BY id",
-                                   e);
+    int64_t end = piece_start(&g->range, piece + 1, VERSION_PIECES);
+    AUTO_RESET struct db_query *q =
+        db_query(d, e, "SELECT id, fileset, number FROM set_version WHERE id >= $1 ORDER BY id",
+                 DB_INT(piece_start(&g->range, piece, VERSION_PIECES)));
     int got;
 
     while ((got = db_step(q, e)) == 1) {
         int64_t id = db_int(q, 0), set = db_int(q, 1);
+        if (id >= end)
+            return 0;
         if (!is_id(set, GRAPH_IDS_MAX))
             continue;
         g->set_of[id] = (uint32_t)set;
