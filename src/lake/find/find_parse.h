@@ -66,4 +66,7 @@ void find_expression_clear(struct find_expression *x);
 /* The single value a WITHIN condition allows: low is high. */
 bool find_is_equality(const struct find_condition *c);
 
+/* Whether the value meets the condition. NULL = there is none of that key. */
+bool find_holds(const struct find_condition *c, const struct lake_value *v);
+
 #endif

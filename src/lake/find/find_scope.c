@@ -97,29 +97,11 @@ const struct find_scope *const find_scopes[] = {&files, &paths, &sets, &jobs, NU
 
 /* ---- what can be told without the database ---- */
 
-static bool text_within(const struct find_condition *c, const char *text)
-{
-    int low = c->low.given ? strcmp(text, c->low.text) : 1;
-    int high = c->high.given ? strcmp(text, c->high.text) : -1;
-
-    return (c->low.open ? low > 0 : low >= 0) && (c->high.open ? high < 0 : high <= 0);
-}
-
 static bool kind_holds(const struct find_condition *c, const char *kind)
 {
-    switch (c->op) {
-    case FIND_EXISTS:
-        return true;
-    case FIND_MISSING:
-        return false;
-    case FIND_WITHIN:
-        return text_within(c, kind);
-    case FIND_OUTSIDE:
-        return !text_within(c, kind);
-    case FIND_MATCHES:
-        return regexec(&c->regex, kind, 0, NULL, 0) == 0;
-    }
-    return false;
+    const struct lake_value v = {.kind = LAKE_VALUE_TEXT, .text = kind};
+
+    return find_holds(c, &v);
 }
 
 /* Whole files stand beside their versions; they answer when they are asked for: by kind, or by a

@@ -1,4 +1,4 @@
-/* Conditions of find, held against values in memory. `run ls --where` calls it. */
+/* Conditions of find, held against values in memory. `run ls --where` and find_scope.c call it. */
 #include "base/mem.h"
 #include "lake/find/find_parse.h"
 #include "lake/meta/meta.h"
@@ -42,7 +42,7 @@ static bool is_within(const struct find_condition *c, const struct lake_value *v
     return (c->low.open ? low > 0 : low >= 0) && (c->high.open ? high < 0 : high <= 0);
 }
 
-static bool holds(const struct find_condition *c, const struct lake_value *v)
+bool find_holds(const struct find_condition *c, const struct lake_value *v)
 {
     if (!v)
         return c->op == FIND_MISSING;
@@ -68,7 +68,7 @@ bool lake_where_holds(const struct lake_where *w, const struct lake_value *value
         for (size_t k = 0; k < n && !found; k++)
             if (strcmp(values[k].key, w->x.conditions[i].key) == 0)
                 found = &values[k];
-        if (!holds(&w->x.conditions[i], found))
+        if (!find_holds(&w->x.conditions[i], found))
             return false;
     }
     return true;
