@@ -245,6 +245,20 @@ static bool is_told(const struct problem *q, const struct guess *g, struct lsq *
     return s->rank == q->p + 1;
 }
 
+/* Fits all runs of d. False: they do not have the shape, or do not tell its fixed part. */
+static bool solve(struct problem *q,
+                  const struct fit_data *d,
+                  const struct fit_shape *shape,
+                  struct fit_term *terms,
+                  struct guess *g,
+                  struct lsq *s)
+{
+    if (!problem_init(q, d, shape, terms))
+        return false;
+    *g = search(q);
+    return is_told(q, g, s);
+}
+
 static void give(const struct problem *q,
                  const struct guess *g,
                  const struct fit_shape *shape,
@@ -264,11 +278,9 @@ bool fit_fixed_solve(const struct fit_data *d, const struct fit_shape *shape, st
     AUTO_CLEAR(problem) struct problem q = {0};
     AUTO_CLEAR(lsq) struct lsq s = {0};
     struct fit_term terms[FIT_COLUMNS_MAX];
+    struct guess g;
 
-    if (!problem_init(&q, d, shape, terms))
-        return false;
-    struct guess g = search(&q);
-    if (!is_told(&q, &g, &s))
+    if (!solve(&q, d, shape, terms, &g, &s))
         return false;
     give(&q, &g, shape, terms, out);
     return true;
@@ -283,11 +295,9 @@ bool fit_fixed_judge(const struct fit_data *d,
     AUTO_CLEAR(problem) struct problem q = {0};
     AUTO_CLEAR(lsq) struct lsq s = {0};
     struct fit_term terms[FIT_COLUMNS_MAX];
+    struct guess g;
 
-    if (!problem_init(&q, d, shape, terms))
-        return false;
-    struct guess g = search(&q);
-    if (!is_told(&q, &g, &s))
+    if (!solve(&q, d, shape, terms, &g, &s))
         return false;
     bool each = pow((double)q.n * (double)(q.p + 1), 2) <= LEAVE_OUT_WORK;
     for (size_t i = 0; i < q.n; i++) {
