@@ -345,6 +345,13 @@ sub explains
         'aws/r9 m1 on-demand $1.05 +$0.05 1 h 01 m same',
         'aws/r2 and 4 more m1 on-demand $1.10 +$0.10 1 h 01 m same',
         'azure/e3 d1 on-demand $1.30 +$0.30 1 h 01 m same'), 'clouds, runners-up, equal ones folded');
+    offers(map { "aws,a-region-of-some-length-$_,,a-type-of-some-length,4,16,,,,$_,," } 1 .. 2);
+    {
+        local $ENV{COLUMNS} = 80;
+        (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog --explain s));
+        like($out, qr{^aws/a-region-of-some-length-2  a-type-of-\S+  on-demand +\+\$1\.00 +same$}m,
+             'in 80 columns without totals; locations are whole');
+    }
 }
 
 # Of two_clouds, both stages at aws cost 24.7 % more than the optimum, and need one region.

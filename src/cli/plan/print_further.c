@@ -79,9 +79,10 @@ static const struct app_plan_machine *machine_of(const struct app_plan_report *r
     return &stages->machine;
 }
 
-static void put_explained(struct table *t, const struct explained *x)
+static void put_explained(struct table *t, const struct explained *x, bool with_totals)
 {
     const struct app_plan_machine *m = x->machine;
+    char text[40], time[32];
     AUTO_MEM char *location = app_plan_location_text(m->cloud, m->region, m->zone);
     AUTO_MEM char *machine = cli_plan_machine_text(m);
 
@@ -91,26 +92,64 @@ static void put_explained(struct table *t, const struct explained *x)
         table_put(t, location);
     table_put(t, machine);
     table_put(t, m->market);
-    put_deltas(t, &x->plan);
+    if (with_totals)
+        cli_plan_put_dollars(t, x->plan.point.cost_microusd);
+    table_put(t, cli_plan_delta_money(x->plan.delta_microusd, text));
+    if (with_totals)
+        table_put(t, time_text(x->plan.point.time_s, time));
+    table_put(t, cli_plan_delta_time(x->plan.delta_s, text));
 }
 
 /* Those that lead their clouds, then the nearest others; returns how many locations are shown. */
-static size_t put_all_explained(struct table *t, const struct explained *all, size_t n)
+static size_t put_all_explained(struct table *t,
+                                const struct explained *all,
+                                size_t n,
+                                bool with_totals)
 {
     size_t shown = 0, rows = 0;
 
     for (size_t i = 0; i < n; i++)
         if (all[i].leads) {
-            put_explained(t, &all[i]);
+            put_explained(t, &all[i], with_totals);
             shown += all[i].n;
         }
     for (size_t i = 0; i < n && rows < EXPLAIN_ROWS; i++)
         if (!all[i].leads) {
             if (!rows++)
                 table_rule(t);
-            put_explained(t, &all[i]);
+            put_explained(t, &all[i], with_totals);
             shown += all[i].n;
         }
+    return shown;
+}
+
+/* Locations are copied, so they are not cut: where there is no room for the plans' totals, what
+ * they add has to do. */
+static size_t print_explained(const struct explained *all,
+                              size_t n,
+                              FILE *out,
+                              const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {.title = "location"},    {"instance type", .cut_rank = 1, .least = 12},
+        {.title = "market"},      {"plan cost", .right = true},
+        {"added", .right = true}, {"plan time", .right = true},
+        {"added", .right = true},
+    };
+    static const struct table_column narrow_columns[] = {
+        {.title = "location"},         {"instance type", .cut_rank = 1, .least = 12},
+        {.title = "market"},           {"added cost", .right = true},
+        {"added time", .right = true},
+    };
+    AUTO(table) struct table *wide = table_new(columns, sizeof columns / sizeof *columns);
+    AUTO(table)
+    struct table *narrow =
+        table_new(narrow_columns, sizeof narrow_columns / sizeof *narrow_columns);
+    size_t shown = put_all_explained(wide, all, n, true);
+
+    put_all_explained(narrow, all, n, false);
+    bool fits = table_least_width(wide) <= text_columns(look);
+    table_print(fits ? wide : narrow, out, 0, look);
     return shown;
 }
 
@@ -118,19 +157,9 @@ void cli_plan_print_explain(const struct app_plan_report *r,
                             FILE *out,
                             const struct text_look *look)
 {
-    static const struct table_column columns[] = {
-        {"location", .cut_rank = 1, .least = 12},
-        {"instance type", .cut_rank = 1, .least = 12},
-        {.title = "market"},
-        {"plan cost", .right = true},
-        {"added", .right = true},
-        {"plan time", .right = true},
-        {"added", .right = true},
-    };
     const struct app_plan_other *others = r->explain.items;
     size_t n = r->explain.n, n_explained = 0, impossible = 0;
     AUTO_MEM struct explained *all = mem_zero(n + 1, sizeof *all);
-    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
 
     add_explained(all, &n_explained, machine_of(r, r->explained),
                   &(struct app_plan_other){.point = r->point});
@@ -144,8 +173,7 @@ void cli_plan_print_explain(const struct app_plan_report *r,
                                       r->explained, n, impossible);
     fputc('\n', out);
     text_paragraph(out, title, 2, look);
-    size_t shown = put_all_explained(t, all, n_explained);
-    table_print(t, out, 0, look);
+    size_t shown = print_explained(all, n_explained, out, look);
     if (n + 1 - impossible > shown)
         fprintf(out, "%zu more locations; --json lists all.\n", n + 1 - impossible - shown);
 }
