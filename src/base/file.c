@@ -111,6 +111,47 @@ ssize_t file_pread_all(int fd, void *bytes, size_t n, uint64_t offset)
     return (ssize_t)done;
 }
 
+bool file_is_shared(const char *dir)
+{
+    struct stat st;
+
+    return stat(dir, &st) == 0 && (st.st_mode & S_ISGID) && (st.st_mode & S_IWGRP);
+}
+
+/* Whether a group shares the directory that path is in. */
+static bool is_in_shared(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    AUTO_MEM char *dir = slash == path ? mem_dup("/")
+                         : slash       ? mem_printf("%.*s", (int)(slash - path), path)
+                                       : mem_dup(".");
+
+    return file_is_shared(dir);
+}
+
+/* What the owner may, the group may, too. */
+static mode_t for_group(mode_t mode)
+{
+    return mode | (mode & S_IRWXU) >> 3;
+}
+
+int file_open_own(const char *path, int flags, mode_t mode)
+{
+    int fd = open(path, flags | O_CREAT | O_CLOEXEC, mode);
+    struct stat st;
+
+    /* A file of another user's making has its mode already. */
+    if (fd < 0 || !is_in_shared(path) || fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
+        (st.st_mode & 07777) == for_group(mode))
+        return fd;
+    if (fchmod(fd, for_group(mode)) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
 static mode_t less_umask(mode_t mode)
 {
     mode_t mask = umask(0);
@@ -139,7 +180,8 @@ int file_draft_open(struct file_draft *d, const char *path, mode_t mode, struct 
         return -1;
     }
     d->beside = beside;
-    if (fchmod(d->fd, replaces ? old.st_mode & 07777 : less_umask(mode)) < 0)
+    mode_t fresh = mode == FILE_OWN && is_in_shared(d->target) ? for_group(mode) : less_umask(mode);
+    if (fchmod(d->fd, replaces ? old.st_mode & 07777 : fresh) < 0)
         return file_error(e, "write", path);
     return 0;
 }
@@ -186,7 +228,15 @@ int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, s
     return file_draft_keep(&d, e);
 }
 
-int file_make_dirs(const char *dir, mode_t mode, struct err *e)
+/* Sharing goes on from the directory above; other than mode, the setgid bit is inherited. */
+static int make_dir(const char *path, mode_t mode, bool is_own)
+{
+    if (mkdir(path, mode) < 0)
+        return errno == EEXIST ? 0 : -1;
+    return is_own && is_in_shared(path) ? chmod(path, S_ISGID | for_group(mode)) : 0;
+}
+
+static int make_dirs(const char *dir, mode_t mode, bool is_own, struct err *e)
 {
     AUTO_MEM char *path = mem_dup(dir);
 
@@ -194,12 +244,22 @@ int file_make_dirs(const char *dir, mode_t mode, struct err *e)
         slash = *slash ? strchr(slash + 1, '/') : NULL;
         if (slash)
             *slash = 0;
-        if (mkdir(path, mode) < 0 && errno != EEXIST)
+        if (make_dir(path, mode, is_own) < 0)
             return file_error(e, "create directory", path);
         if (slash)
             *slash = '/';
     }
     return 0;
+}
+
+int file_make_dirs(const char *dir, mode_t mode, struct err *e)
+{
+    return make_dirs(dir, mode, false, e);
+}
+
+int file_make_own_dirs(const char *dir, struct err *e)
+{
+    return make_dirs(dir, S_IRWXU, true, e);
 }
 
 int file_sync_dir(const char *dir, struct err *e)
@@ -248,9 +308,9 @@ void *file_map(const char *path, size_t *len_out, struct err *e)
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-int file_lock(const char *path, mode_t mode, struct err *e)
+int file_lock(const char *path, struct err *e)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+    int fd = file_open_own(path, O_RDWR, FILE_OWN);
 
     if (fd < 0)
         return file_error(e, "open", path);

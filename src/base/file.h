@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,6 +15,18 @@
  * to is replaced. The old file's permissions are kept; a new one gets mode less the umask.
  * ERR_USAGE when path is there and is no regular file. */
 int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e);
+
+/* What the program keeps for itself is its owner's alone: files 0600 (0400), directories 0700.
+ * Below a directory that a group shares (group-writable, setgid: `init --shared`) the group has
+ * what the owner has. FILE_OWN is the mode for it, here and in file_draft_open. */
+#define FILE_OWN 0600
+/* Opens with these flags of open(); a new file gets mode (FILE_OWN or 0400) and the group's part of
+ * it. -1 with errno set. */
+int file_open_own(const char *path, int flags, mode_t mode);
+/* As file_make_dirs, each 0700 or shared. */
+int file_make_own_dirs(const char *dir, struct err *e);
+/* Whether a group shares the directory. */
+bool file_is_shared(const char *dir);
 
 /* The same for content that is written piece by piece: opened beside path, synced and renamed by
  * file_draft_keep, and gone without a trace when it is cleared before that. */
@@ -51,9 +64,9 @@ int file_copy(int from_fd, int to_fd, uint64_t size);
 /* The whole content of a regular file that is not empty, read into memory at once and unmapped by
  * munmap. NULL: ERR_NOTFOUND when there is none, else ERR_IO. */
 void *file_map(const char *path, size_t *len_out, struct err *e);
-/* Waits for the lock on the file at path, which is created with mode where missing: a descriptor,
+/* Waits for the lock on the file at path, which is created where missing (FILE_OWN): a descriptor,
  * which holds the lock until it is closed, or -1. */
-int file_lock(const char *path, mode_t mode, struct err *e);
+int file_lock(const char *path, struct err *e);
 
 /* Calls each for the regular files of dir and of directories up to `depth` levels below, by name;
  * hidden ones are left out, links are followed. -1: the first -1 of each, or ERR_USAGE. */

@@ -22,8 +22,6 @@
 #define LOCK_POLL_US 20000
 /* Writers remove the generation a reader was about to open; each time there is a newer one. */
 #define OPEN_ATTEMPTS 10
-/* The home may not be there yet, and is for its owner alone. */
-#define DIR_MODE 0700
 
 /* The linker's, from builtin.S. */
 extern const char catalog_builtin[] __attribute__((visibility("hidden")));
@@ -54,10 +52,10 @@ static struct catalog_store *lock_within(const char *home, double wait_s, struct
 
     s->lock_fd = -1;
     s->dir = mem_printf("%s/catalog", home);
-    if (file_make_dirs(s->dir, DIR_MODE, e) < 0)
+    if (file_make_own_dirs(s->dir, e) < 0)
         return NULL;
     AUTO_MEM char *path = mem_printf("%s/lock", s->dir);
-    s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    s->lock_fd = file_open_own(path, O_RDWR, FILE_OWN);
     if (s->lock_fd < 0) {
         file_error(e, "open", path);
         return NULL;
@@ -120,12 +118,12 @@ static int write_snapshot(const struct catalog *c, const char *dir, struct err *
 {
     AUTO_MEM char *path = mem_printf("%s/snapshot", dir);
 
-    return file_replace(path, c->bytes, c->n_bytes, 0644, e);
+    return file_replace(path, c->bytes, c->n_bytes, FILE_OWN, e);
 }
 
 static int write_generation(const struct catalog *c, const char *dir, struct err *e)
 {
-    if (file_make_dirs(dir, DIR_MODE, e) < 0 || catalog_write_tables(c, dir, e) < 0 ||
+    if (file_make_own_dirs(dir, e) < 0 || catalog_write_tables(c, dir, FILE_OWN, e) < 0 ||
         catalog_write_sources(c, dir, e) < 0 || write_snapshot(c, dir, e) < 0)
         return -1;
     return file_sync_dir(dir, e);

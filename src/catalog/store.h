@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct catalog;
 
@@ -30,9 +31,9 @@ int catalog_store_reset(struct catalog_store *s, bool *was_out, struct err *e);
 struct catalog *catalog_store_open(const char *home, struct err *e);
 
 /* write.c: the catalog as our CSVs. offers.csv, transfers.csv and storage.csv in dir, each synced
- * to disk and put in place under its name only when whole. Reading them again gives the same
- * catalog. */
-int catalog_write_tables(const struct catalog *c, const char *dir, struct err *e);
+ * to disk and put in place under its name only when whole; new ones get mode. Reading them again
+ * gives the same catalog. */
+int catalog_write_tables(const struct catalog *c, const char *dir, mode_t mode, struct err *e);
 /* sources.csv: where the offers of each cloud came from. */
 int catalog_write_sources(const struct catalog *c, const char *dir, struct err *e);
 

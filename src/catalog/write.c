@@ -130,6 +130,7 @@ static int write_table(const struct catalog *c,
                        enum catalog_table table,
                        void (*put_rows)(struct buf *, const struct catalog *),
                        const char *dir,
+                       mode_t mode,
                        struct err *e)
 {
     AUTO_CLEAR(buf) struct buf b;
@@ -141,18 +142,18 @@ static int write_table(const struct catalog *c,
     if (b.full)
         return err_set(e, ERR_IO, "%s/%s: longer than %zu bytes", dir, file, TABLE_MAX_BYTES);
     AUTO_MEM char *path = mem_printf("%s/%s", dir, file);
-    return file_replace(path, b.data, b.len, 0644, e);
+    return file_replace(path, b.data, b.len, mode, e);
 }
 
-int catalog_write_tables(const struct catalog *c, const char *dir, struct err *e)
+int catalog_write_tables(const struct catalog *c, const char *dir, mode_t mode, struct err *e)
 {
-    if (write_table(c, CATALOG_TABLE_OFFERS, put_offers, dir, e) < 0 ||
-        write_table(c, CATALOG_TABLE_TRANSFERS, put_transfers, dir, e) < 0)
+    if (write_table(c, CATALOG_TABLE_OFFERS, put_offers, dir, mode, e) < 0 ||
+        write_table(c, CATALOG_TABLE_TRANSFERS, put_transfers, dir, mode, e) < 0)
         return -1;
-    return write_table(c, CATALOG_TABLE_STORAGE, put_storage, dir, e);
+    return write_table(c, CATALOG_TABLE_STORAGE, put_storage, dir, mode, e);
 }
 
 int catalog_write_sources(const struct catalog *c, const char *dir, struct err *e)
 {
-    return write_table(c, CATALOG_TABLE_SOURCES, put_sources, dir, e);
+    return write_table(c, CATALOG_TABLE_SOURCES, put_sources, dir, FILE_OWN, e);
 }

@@ -36,7 +36,7 @@ static int on_busy(void *context, int times)
  * mode. Harmless when several processes do it at once. */
 static int make_file(const char *path, struct err *e)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = file_open_own(path, O_RDWR | O_EXCL, FILE_OWN);
 
     if (fd < 0)
         return errno == EEXIST ? 0 : file_error(e, "create", path);

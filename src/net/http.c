@@ -1,5 +1,6 @@
 #include "net/http.h"
 
+#include "base/file.h"
 #include "base/library.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,7 +290,8 @@ static int attempt(struct http *h, const char *url, struct download *d, struct e
     };
 
     d->got_bytes = 0;
-    d->file = fopen(d->path, "wbe");
+    int fd = file_open_own(d->path, O_WRONLY | O_TRUNC, FILE_OWN);
+    d->file = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!d->file)
         return err_set(e, ERR_IO, "write %s: %s", d->path, strerror(errno));
     int result = http_send(h, &request, &answer, e);

@@ -29,8 +29,6 @@
 #define MAX_CACHE_GB 1e6
 #define MAX_KEYS 32
 #define CONFIG_HOST_BYTES 255
-/* For its owner alone: it will hold more than settings. */
-#define HOME_MODE 0700
 
 /* ---- the fields of the file ---- */
 
@@ -638,7 +636,7 @@ int config_set(const struct config *c, const char *key, const char *value, struc
 
     buf_init(&alone, YAML_MAX_BYTES);
     if (config_check_key(key, e) < 0 || config_edit("", 0, key, value, &alone, e) < 0 ||
-        check_text(&alone, NULL, e) < 0 || file_make_dirs(c->home, HOME_MODE, e) < 0)
+        check_text(&alone, NULL, e) < 0 || file_make_own_dirs(c->home, e) < 0)
         return -1;
     /* Two of these at once must not lose one's change. */
     int lock = open(c->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -100,7 +100,7 @@ int dir_create(const struct store *s,
         AUTO_MEM char *path = mem_printf("%s/%s%016" PRIx64, dir, front, store_random(s));
         if (store_allow(s, "create", path, e) < 0)
             return -1;
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        int fd = file_open_own(path, O_RDWR | O_EXCL, mode);
         if (fd < 0 && errno != EEXIST)
             return file_error(e, "create", path);
         int locked = fd < 0 ? 0 : dir_lock(fd, path, e);
@@ -166,7 +166,7 @@ static int make_root(const struct store *s, const char *root, struct err *e)
                    : err_set(e, ERR_USAGE,
                              "%s is not a directory; give the path of one, or of one to create",
                              root);
-    if (store_allow(s, "mkdir", root, e) < 0 || file_make_dirs(root, 0777, e) < 0)
+    if (store_allow(s, "mkdir", root, e) < 0 || file_make_own_dirs(root, e) < 0)
         return -1;
     AUTO_MEM char *above = mem_dup(root);
     char *slash = strrchr(above, '/');
@@ -216,7 +216,7 @@ static int dir_probe(struct store *s, struct err *e)
 {
     AUTO_CLEAR(dir_file) struct dir_file f = {.fd = -1};
 
-    if (dir_create(s, dir_of(s)->root, ".probe-", 0600, &f, e) < 0)
+    if (dir_create(s, dir_of(s)->root, ".probe-", FILE_OWN, &f, e) < 0)
         return -1;
     int result = probe_file(s, &f, e);
     if (unlink(f.path) < 0 && result == 0)
@@ -233,7 +233,7 @@ static int make_project(const struct store *s, const char *project, struct err *
         struct stat st;
         if (stat(path, &st) == 0)
             continue;
-        if (store_allow(s, "mkdir", path, e) < 0 || file_make_dirs(path, 0777, e) < 0)
+        if (store_allow(s, "mkdir", path, e) < 0 || file_make_own_dirs(path, e) < 0)
             return -1;
     }
     return 0;

@@ -138,10 +138,10 @@ static int draft_open(const struct store *s, struct dir_file *out, struct err *e
 {
     AUTO_MEM char *tmp = key_path(s, TMP);
 
-    if (file_make_dirs(tmp, 0777, e) < 0)
+    if (file_make_own_dirs(tmp, e) < 0)
         return -1;
     remove_left(tmp);
-    return dir_create(s, tmp, "", 0666, out, e);
+    return dir_create(s, tmp, "", FILE_OWN, out, e);
 }
 
 static int draft_fill(const struct store *s,
@@ -178,7 +178,7 @@ static int take_lock(const struct store *s, struct err *e)
 {
     AUTO_MEM char *path = key_path(s, ".lock");
 
-    return file_lock(path, 0666, e);
+    return file_lock(path, e);
 }
 
 static bool has_etag(const char *path, const char *etag)
@@ -215,7 +215,7 @@ static int place(const struct store *s,
     if (store_allow(s, "rename", path, e) < 0)
         return -1;
     for (int i = 0; i < MKDIR_TRIES; i++) {
-        if (file_make_dirs(dir, 0777, e) < 0)
+        if (file_make_own_dirs(dir, e) < 0)
             return -1;
         result = try_place(d, path, put);
         if (result >= 0 || errno != ENOENT)

@@ -96,7 +96,7 @@ static int move_into_place(struct dir_larges *l,
         char fan[3];
         dir_fan(name, fan);
         AUTO_MEM char *above = dir_path(l->store, l->project, "large", fan);
-        if (file_make_dirs(above, 0777, e) < 0)
+        if (file_make_own_dirs(above, e) < 0)
             return -1;
         moved = rename(file->path, path);
     }
@@ -172,7 +172,7 @@ int dir_write_large(struct store_writer *w,
     AUTO_MEM char *front = mem_printf("%" PRId64 "-new-", l->session);
     struct dir_file file;
 
-    if (open_dir(l, e) < 0 || dir_create(l->store, tmp, front, 0444, &file, e) < 0)
+    if (open_dir(l, e) < 0 || dir_create(l->store, tmp, front, 0400, &file, e) < 0)
         return -1;
     if (fill_file(l, &file, source, out, e) < 0) {
         unlink(file.path);

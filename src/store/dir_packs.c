@@ -142,7 +142,7 @@ static int claim_new(struct dir_packs *p, const char *path, struct err *e)
     struct dir_file file;
 
     /* Its lock is ours already, and it is empty. */
-    if (dir_create(p->store, path, "p-", 0666, &file, e) < 0)
+    if (dir_create(p->store, path, "p-", FILE_OWN, &file, e) < 0)
         return -1;
     return claim(p, &file, e) < 0 ? -1 : 0;
 }

@@ -15,6 +15,7 @@
 #include "exec/exec.h"
 #include "exec/jobfile.h"
 #include "exec/statefile.h"
+#include "lake/clean/clean.h"
 #include "net/credentials.h"
 #include "spec/config.h"
 #include "store/store.h"
@@ -115,6 +116,27 @@ static bool check_home(struct doctor *d, const char *home)
     return true;
 }
 
+/* Of a large home only the first ones, in which directories come before what is in them. */
+#define MODES_MOST 20000
+
+static void check_modes(struct doctor *d)
+{
+    struct lake_modes modes = {.group = LAKE_MODES_ANY_GROUP, .most = MODES_MOST};
+    struct lake_modes_report r;
+    struct err why = {0};
+    AUTO_MEM char *url = NULL;
+
+    if (app_modes(d->app, &modes, &url, &why) < 0 || lake_modes(&modes, &r, &why) < 0)
+        say(d, DOCTOR_WARNING, "modes", "", "%s", why.text);
+    else if (r.wrong)
+        say(d, DOCTOR_WARNING, "modes", "`tradewind fsck --fix-modes`",
+            "%s%s can be read or written by others than %s", r.first,
+            r.wrong > 1 ? " and others" : "", r.is_shared ? "its group" : "its owner");
+    else
+        say(d, DOCTOR_OK, "modes", "", "%s alone can read the home and its store",
+            r.is_shared ? "the group that shares them" : "their owner");
+}
+
 static void check_store(struct doctor *d, const struct config *c)
 {
     AUTO_MEM char *url = NULL;
@@ -168,6 +190,8 @@ static void check_broker(struct doctor *d, const char *home)
         say(d, DOCTOR_OK, "broker", "", "running, version " TRADEWIND_VERSION);
     else if (why.kind == ERR_NOTFOUND)
         say(d, DOCTOR_OK, "broker", "", "not running; the next job starts it");
+    else if (why.kind == ERR_DENIED)
+        say(d, DOCTOR_OK, "broker", "", "%s", why.text);
     else
         say(d, DOCTOR_BROKEN, "broker", "end its process; the next job starts another", "%s",
             why.text);
@@ -519,6 +543,7 @@ static void check_all(struct doctor *d)
     if (!home || !check_home(d, home))
         return;
     check_lake(d, c);
+    check_modes(d);
     check_agent(d, home);
     check_broker(d, home);
     check_machines(d, home);

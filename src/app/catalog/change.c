@@ -397,7 +397,7 @@ static int run_export(struct app *app, const void *request, struct answer *out, 
     AUTO(catalog) struct catalog *c = app_catalog_open(app, e);
 
     if (!c || file_make_dirs(q->directory, 0777, e) < 0 ||
-        catalog_write_tables(c, q->directory, e) < 0)
+        catalog_write_tables(c, q->directory, 0666, e) < 0)
         return -1;
     const struct app_catalog_exported done = {q->directory, c->n_offers, c->n_tiers, c->n_storage};
     return answer_head(out, &done, e);

@@ -1,8 +1,10 @@
 #include "app/core/lake_open.h"
 
+#include "app/core/app.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "lake/clean/clean.h"
 #include "lake/meta/meta.h"
 #include "spec/config.h"
 
@@ -85,6 +87,18 @@ int app_store_settings(const struct config *c,
         .seed = (uint64_t)time_epoch_ms() * 1000003U + (uint64_t)getpid(),
     };
     return 0;
+}
+
+int app_modes(struct app *app, struct lake_modes *out, char **url_out, struct err *e)
+{
+    struct store_settings settings;
+    const struct config *c = app_config(app, e);
+
+    if (!c || app_store_settings(c, &settings, url_out, e) < 0)
+        return -1;
+    out->home = app_home(app, e);
+    out->store = strncmp(settings.url, "dir:", 4) == 0 ? settings.url + 4 : NULL;
+    return out->home ? 0 : -1;
 }
 
 char *app_store_cache(const struct config *c, uint64_t *bytes_out)

@@ -6,7 +6,9 @@
 #include "base/json.h"
 #include "lake/core/lake.h"
 
+struct app;
 struct config;
+struct lake_modes;
 struct lake_value;
 
 /* The lake of a configuration, made when it is not there. project NULL = "default"; user NULL = the
@@ -24,6 +26,10 @@ int app_store_settings(const struct config *c,
                        struct store_settings *out,
                        char **url_out,
                        struct err *e);
+
+/* Home and store directory of an app, for lake_modes; they live as long as app and *url_out, which
+ * the caller frees. */
+int app_modes(struct app *app, struct lake_modes *out, char **url_out, struct err *e);
 
 /* Where contents of a store that is not a directory are kept for the next time; the caller frees
  * it. NULL: nowhere. */

@@ -1,7 +1,9 @@
 /* clean: operations that remove content nothing needs, protect content from removal, and verify
  * content. `tradewind gc`, `pin` and `fsck` call them. */
+#include "app/core/lake_open.h"
 #include "app/data/data.h"
 #include "base/buf.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -161,6 +163,8 @@ static const struct field fsck_fields[] = {
     {"leftovers", SUMMARY(COUNT, leftovers),
      .help = "Leftovers of interrupted writers, which gc removes."},
     {"leftover_bytes", SUMMARY(BYTES, leftover_bytes), .unit = "bytes", .help = "Their size."},
+    {"modes_fixed", SUMMARY(COUNT, modes_fixed),
+     .help = "Files and directories that others could read or write, until --fix-modes."},
 };
 /* clang-format on */
 
@@ -169,16 +173,45 @@ static int tell_problem(void *context, const char *text, struct err *e)
     return answer_item(context, &(struct data_problem){text}, e);
 }
 
+struct fsck_request {
+    bool fix_modes;
+};
+
+static const struct field fsck_request_fields[] = {
+    {"fix_modes", FIELD(BOOL, struct fsck_request, fix_modes),
+     .help =
+         "Also take from others what they may read or write in the home and its store; a shared "
+         "home stays its group's."},
+};
+
+static int fix_modes(struct app *app, uint64_t *fixed_out, struct err *e)
+{
+    struct lake_modes_report report;
+    AUTO_MEM char *url = NULL;
+    struct lake_modes modes = {.fix = true, .group = LAKE_MODES_ANY_GROUP};
+
+    if (app_modes(app, &modes, &url, e) < 0 || lake_modes(&modes, &report, e) < 0)
+        return -1;
+    *fixed_out = report.wrong - report.failed;
+    return report.failed ? err_set(e, ERR_DENIED,
+                                   "%llu modes cannot be changed, of %s; their owner or root can",
+                                   (unsigned long long)report.failed, report.first_failed)
+                         : 0;
+}
+
 static int run_fsck(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     struct app_progress verb = {app, "checked"};
     const struct lake_progress progress = app_lake_progress(&verb);
+    const struct fsck_request *q = request;
     struct lake_fsck_summary s;
     struct lake *l = app_lake(app, e);
+    uint64_t fixed = 0;
 
-    (void)request;
-    if (!l || lake_fsck(l, &progress, tell_problem, out, &s, e) < 0)
+    if (!l || (q->fix_modes && fix_modes(app, &fixed, e) < 0) ||
+        lake_fsck(l, &progress, tell_problem, out, &s, e) < 0)
         return -1;
+    s.modes_fixed = fixed;
     return answer_head(out, &s, e);
 }
 
@@ -187,7 +220,7 @@ const struct operation lake_fsck_operation = {
     .summary = "Read all content of the lake and verify it against its digests.",
     .role = APP_ADMIN,
     .effect = OPERATION_READS,
-    .request = &record_none,
+    REQUEST(struct fsck_request, fsck_request_fields),
     .answer = RECORD_AT("fsck", struct lake_fsck_summary, fsck_fields),
     .item = &problem_record,
     .items_name = "problems",

@@ -4,16 +4,20 @@
 #include "app/data/data.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "lake/clean/clean.h"
 #include "spec/config.h"
 
+#include <grp.h>
 #include <string.h>
+#include <unistd.h>
 
-/* For its owner alone, whichever of its parts is made first. */
-#define HOME_MODE 0700
+/* As Linux has it. */
+#define GROUPS_MAX 65536
 
 struct init_request {
     const char *store, *endpoint, *region;
     bool path_style, insecure, is_new;
+    const char *shared;
 };
 
 /* clang-format off */
@@ -27,6 +31,8 @@ static const struct field request_fields[] = {
      .help = "S3: put the bucket into the path of requests (default with --endpoint)."},
     {"insecure", FIELD(BOOL, struct init_request, insecure),
      .help = "S3: the server may be reached over http://, on a network where nobody else listens."},
+    {"shared", FIELD(TEXT, struct init_request, shared), .value = "GROUP",
+     .help = "Let this group of users work on the lake; else it is its owner's alone."},
     {"new", FIELD(BOOL, struct init_request, is_new),
      .help = "Begin a new lake although the store has content of another one."},
 };
@@ -131,6 +137,39 @@ static int choose(struct config *c,
     return 0;
 }
 
+/* The group's number; only its members, and root, can give files to it. */
+static int find_group(const char *name, const struct answer *out, gid_t *group_out, struct err *e)
+{
+    AUTO_MEM gid_t *mine = mem_zero(GROUPS_MAX, sizeof *mine);
+    char option[64];
+    const struct group *group = getgrnam(name);
+    int n = getgroups(GROUPS_MAX, mine);
+
+    if (!group)
+        return err_set(e, ERR_USAGE, "%s: there is no group \"%.60s\"; see `getent group`",
+                       answer_spell(out, "shared", option), name);
+    *group_out = group->gr_gid;
+    for (int i = 0; i < n; i++)
+        if (mine[i] == group->gr_gid)
+            return 0;
+    return geteuid() == 0 || getegid() == group->gr_gid
+               ? 0
+               : err_set(e, ERR_DENIED, "%s: you are not a member of the group \"%.60s\"",
+                         answer_spell(out, "shared", option), name);
+}
+
+/* Gives home and store to the group; what is made there later follows. */
+static int share(struct app *app, gid_t group, struct err *e)
+{
+    struct lake_modes_report report;
+    struct lake_modes modes = {.fix = true, .share = true, .group = group};
+    AUTO_MEM char *url = NULL;
+
+    if (app_modes(app, &modes, &url, e) < 0 || lake_modes(&modes, &report, e) < 0)
+        return -1;
+    return report.failed ? err_set(e, ERR_DENIED, "share the lake: %s", report.first_failed) : 0;
+}
+
 static int run_init(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct init_request *q = request;
@@ -140,17 +179,20 @@ static int run_init(struct app *app, const void *request, struct answer *out, st
     AUTO_MEM char *url = NULL;
     AUTO(lake) struct lake *l = NULL;
     struct store_settings settings;
+    gid_t group = LAKE_MODES_ANY_GROUP;
 
-    if (check_request(q, out, e) < 0)
+    if (check_request(q, out, e) < 0 || (q->shared && find_group(q->shared, out, &group, e) < 0))
         return -1;
     const char *home = app_home(app, e);
     c = home ? config_load(home, e) : NULL;
     if (!c || choose(c, q, out, &store, e) < 0 || app_store_settings(c, &settings, &url, e) < 0 ||
-        file_make_dirs(home, HOME_MODE, e) < 0 || probe(&settings, e) < 0 ||
+        file_make_own_dirs(home, e) < 0 || probe(&settings, e) < 0 ||
         lake_use_store(home, &settings, q->is_new, e) < 0 || write_choice(c, q, store, e) < 0)
         return -1;
     written = config_load(home, e);
     l = written ? app_lake_as(written, NULL, app_user(app), true, e) : NULL;
+    if (l && q->shared && share(app, group, e) < 0)
+        return -1;
     return l ? answer_head(out, &(struct data_init){home, url}, e) : -1;
 }
 

@@ -66,7 +66,7 @@ static int copy_program(const char *from, const char *to, struct err *e)
     int in = open(from, O_RDONLY | O_CLOEXEC), out = -1, result = -1;
 
     if (in >= 0 && fstat(in, &st) == 0)
-        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
     if (out >= 0)
         result = file_copy(in, out, (uint64_t)st.st_size);
     if (result < 0)

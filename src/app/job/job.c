@@ -138,8 +138,9 @@ int app_job_read_size(double cpus,
 
 int app_job_check_month(struct app *app, struct err *e)
 {
-    const struct config *c = app_config(app, e);
-    struct lake *l = c ? app_lake(app, e) : NULL;
+    const char *home = app_home(app, e);
+    const struct config *c = home ? app_config(app, e) : NULL;
+    struct lake *l = c && broker_client_check_owner(home, e) == 0 ? app_lake(app, e) : NULL;
 
     return l ? cap_check_month(c, l, e) : -1;
 }

@@ -184,7 +184,8 @@ int app_job_read_size(double cpus,
                       const struct answer *out,
                       struct lake_job_request *r,
                       struct err *e);
-/* ERR_NOFIT when the month's spending cap is used up: no job may begin. */
+/* Whether a job may begin. ERR_NOFIT: the month's spending cap is used up. ERR_DENIED: in a home
+ * that a group shares jobs are its owner's. */
 int app_job_check_month(struct app *app, struct err *e);
 
 /* The variables of the caller's shell that jobs on this machine get (job_submitter_names). */

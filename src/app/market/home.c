@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 /* The home may not be there yet, and is for its owner alone. */
-#define DIR_MODE 0700
 
 static char *path_of(const char *home)
 {
@@ -74,7 +73,7 @@ int app_market_save(
     *changed_out = !old || there != len || memcmp(old, bytes, len) != 0;
     if (old)
         unmap(old, there);
-    return *changed_out ? file_replace(path, bytes, len, 0644, e) : 0;
+    return *changed_out ? file_replace(path, bytes, len, FILE_OWN, e) : 0;
 }
 
 /* Removes drafts of imports that were killed: only the holder of the lock writes drafts. A draft
@@ -97,9 +96,9 @@ int app_market_lock(const char *home, struct err *e)
     AUTO_MEM char *dir = mem_printf("%s/market", home);
     AUTO_MEM char *path = mem_printf("%s/lock", dir);
 
-    if (file_make_dirs(dir, DIR_MODE, e) < 0)
+    if (file_make_own_dirs(dir, e) < 0)
         return -1;
-    int fd = file_lock(path, 0644, e);
+    int fd = file_lock(path, e);
     if (fd < 0)
         return -1;
     remove_drafts(dir);

@@ -35,9 +35,9 @@ int sweep_plan_save(const char *home, const struct sweep_plan *p, struct err *e)
     json_object_set_new(root, "pipeline", json_boolean(p->is_pipeline));
     json_object_set_new(root, "first_step", json_real(p->first_step));
     AUTO_MEM char *text = json_dumps(root, JSON_INDENT(2));
-    if (file_make_dirs(directory, 0777, e) < 0)
+    if (file_make_own_dirs(directory, e) < 0)
         return -1;
-    return text ? file_replace(path, text, strlen(text), 0666, e)
+    return text ? file_replace(path, text, strlen(text), FILE_OWN, e)
                 : err_set(e, ERR_USAGE, "sweep %s: a name is not UTF-8 text", p->name);
 }
 

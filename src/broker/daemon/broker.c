@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WORKERS 2
@@ -434,6 +435,7 @@ int broker_serve(const struct broker_options *options, struct err *e)
     AUTO_CLEAR(broker) struct broker b = {.o = options};
     struct sigaction on_end = {.sa_handler = note_end};
 
+    umask(077); /* what it keeps of jobs is the owner's alone */
     sigaction(SIGTERM, &on_end, NULL);
     sigaction(SIGINT, &on_end, NULL);
     signal(SIGPIPE, SIG_IGN);

@@ -11,10 +11,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,11 +198,28 @@ static bool is_inside_job(const char *home)
     return output && !strncmp(output, jobs, strlen(jobs)) && output[strlen(jobs)] == '/';
 }
 
+int broker_client_check_owner(const char *home, struct err *e)
+{
+    struct passwd account, *found = NULL;
+    char room[1024];
+    struct stat st;
+
+    if (!file_is_shared(home) || stat(home, &st) < 0 || st.st_uid == geteuid())
+        return 0;
+    getpwuid_r(st.st_uid, &account, room, sizeof room, &found);
+    return err_set(e, ERR_DENIED,
+                   "%s is shared by a group, and its jobs run as its owner, %s: use a home of your "
+                   "own for jobs (TRADEWIND_HOME)",
+                   home, found ? found->pw_name : "another user");
+}
+
 static int open_line(struct broker_client *c, struct err *e)
 {
     double until_s = time_monotonic_s() + START_S;
 
     hang_up(c);
+    if (broker_client_check_owner(c->home, e) < 0)
+        return -1;
     do {
         int there = dial(c, e);
         if (there > 0)

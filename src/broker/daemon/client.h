@@ -20,6 +20,9 @@ struct broker_client;
 struct broker_client *broker_client_open(const char *home, const char *program, struct err *e);
 void broker_client_free(struct broker_client *c);
 AUTO_DEFINE(broker_client)
+/* In a home that a group shares (base/file.h), jobs are its owner's, because they run as the user
+ * whose broker it is: ERR_DENIED for others. */
+int broker_client_check_owner(const char *home, struct err *e);
 
 /* Stops the broker and waits for its end. Running jobs continue; the next command starts another
  * broker. */

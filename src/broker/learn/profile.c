@@ -277,9 +277,9 @@ int broker_profile_lock(const char *home, struct err *e)
     AUTO_MEM char *directory = directory_of(home);
     AUTO_MEM char *path = mem_printf("%s/lock", directory);
 
-    if (file_make_dirs(directory, 0777, e) < 0)
+    if (file_make_own_dirs(directory, e) < 0)
         return -1;
-    return file_lock(path, 0666, e);
+    return file_lock(path, e);
 }
 
 static json_t *sizes_json(const struct profile_sizes *sizes)
@@ -308,7 +308,7 @@ static int save(const char *home, const struct broker_profile *p, struct err *e)
         json_object_set_new(root, "imported", profile_runs_json(&p->imported));
     json_object_set_new(root, "model", p->fit ? fit_to_json(p->fit) : json_null());
     char *text = json_dumps(root, JSON_INDENT(2));
-    int result = file_replace(path, text, strlen(text), 0666, e);
+    int result = file_replace(path, text, strlen(text), FILE_OWN, e);
     free(text);
     return result;
 }

@@ -204,6 +204,11 @@ static void print_fsck(struct operate_text *t, const void *record)
                 s->problems == 1 ? "problem" : "problems");
     else
         fputs("no problems\n", t->out);
+    if (s->modes_fixed)
+        fprintf(t->out, "%s %s others could read or write %s closed to them.\n",
+                text_count((size_t)s->modes_fixed, count),
+                s->modes_fixed == 1 ? "file or directory that" : "files and directories that",
+                s->modes_fixed == 1 ? "is" : "are");
     if (s->leftovers)
         fprintf(t->out,
                 "%s %s of interrupted writers, %s: `tradewind gc --yes` removes them once their "

@@ -380,6 +380,7 @@ int main(int argc, char **argv)
 {
     struct err e = {0};
 
+    umask(077); /* the job's files are its user's alone, unless its command says otherwise */
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
         if (!strcmp(argv[1], commands[i].name) && argc == 2 + commands[i].n_arguments) {

@@ -4,6 +4,8 @@
 
 #include "lake/core/ref.h"
 
+#include <sys/types.h>
+
 /* References of file versions and whole set versions; all or none. */
 int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e);
 int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e);
@@ -46,7 +48,8 @@ struct lake_fsck_summary {
     uint64_t files, bytes; /* file versions whose content was read and verified, and its size */
     uint64_t problems;
     uint64_t leftovers,
-        leftover_bytes; /* unfinished or unreferenced: gc removes them; no problem */
+        leftover_bytes;   /* unfinished or unreferenced: gc removes them; no problem */
+    uint64_t modes_fixed; /* files and directories that others could read; by the caller */
 };
 
 /* Reads everything. problem gets each fault in words that name the file or set version. */
@@ -56,6 +59,25 @@ int lake_fsck(struct lake *l,
               void *context,
               struct lake_fsck_summary *summary,
               struct err *e);
+
+/* Who may read what lies in a home and its store: its owner alone, or a group that shares it
+ * (base/file.h). The jobs of a shared home stay private. */
+#define LAKE_MODES_ANY_GROUP ((gid_t)-1)
+struct lake_modes {
+    const char *home;
+    const char *store; /* its directory; NULL = it is none */
+    bool fix;          /* takes away what others may */
+    bool share;        /* gives the home to the group, besides fix */
+    gid_t group;       /* of a shared home; LAKE_MODES_ANY_GROUP: whichever it is */
+    uint64_t most;     /* entries to look at; 0 = all */
+};
+struct lake_modes_report {
+    bool is_shared;
+    uint64_t seen, wrong, failed; /* failed: of the wrong, those that could not be fixed */
+    char first[512];              /* of the wrong */
+    char first_failed[512];       /* with the reason */
+};
+int lake_modes(const struct lake_modes *modes, struct lake_modes_report *out, struct err *e);
 
 /* A set version whose content gc may remove: a job made it, it has no pin and no alias, no job
  * that is not over works on it, and no replay of it gave something else. */

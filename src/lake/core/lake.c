@@ -17,8 +17,6 @@
 
 /* Everything options can hold; thousands of groups fit. */
 #define COPIES_MAX_BYTES ((size_t)4 << 20)
-/* For its owner alone, as the configuration beside it. */
-#define HOME_MODE 0700
 
 /* A lake's mark: 64 bits as hexadecimal digits. */
 #define MARK_BYTES 17
@@ -70,7 +68,7 @@ static struct db *open_database(const char *home,
         .context = context,
     };
 
-    return file_make_dirs(home, HOME_MODE, e) < 0 ? NULL : db_open(&options, e);
+    return file_make_own_dirs(home, e) < 0 ? NULL : db_open(&options, e);
 }
 
 /* 1: found, 0: no such project, -1 */

@@ -2,6 +2,7 @@
  * it. */
 #include "lake/put/internal.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -180,7 +181,7 @@ static int open_locks(const struct lake *l)
     if (!l->home)
         return -1;
     AUTO_MEM char *path = mem_printf("%s/session.lock", l->home);
-    return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    return file_open_own(path, O_RDWR, FILE_OWN);
 }
 
 /* One byte of the file stands for one session. */

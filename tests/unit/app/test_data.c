@@ -246,7 +246,7 @@ static void test_lake(void)
     check_answer("lake.fsck", "{}",
                  "{\"problems\": [], \"checked_files\": 3, \"checked_bytes\": 12, "
                  "\"problems_count\": 0, \"leftovers\": 0,"
-                 " \"leftover_bytes\": 0}");
+                 " \"leftover_bytes\": 0, \"modes_fixed\": 0}");
     AUTO_JSON json_t *economic = ask("lake.gc_economic", "{\"gb_month_usd\": 1}", &e);
     CHECK(json_array_size(json_object_get(economic, "sets")) == 0 && economic,
           "no job made a set: %s", e.text);

@@ -152,14 +152,53 @@ static void check_map(void)
 static void check_lock(void)
 {
     struct err e = {0};
-    int fd = file_lock(at("lock"), 0666, &e), other = open(at("lock"), O_RDWR | O_CLOEXEC);
+    int fd = file_lock(at("lock"), &e), other = open(at("lock"), O_RDWR | O_CLOEXEC);
 
     CHECK(fd >= 0 && other >= 0 && flock(other, LOCK_EX | LOCK_NB) < 0, "the lock is held");
     close(fd);
     CHECK(flock(other, LOCK_EX | LOCK_NB) == 0, "until its descriptor is closed");
     close(other);
-    CHECK(file_lock(at("no/lock"), 0666, &e) < 0 && strstr(e.text, "open"), "no directory: %s",
-          e.text);
+    CHECK(file_lock(at("no/lock"), &e) < 0 && strstr(e.text, "open"), "no directory: %s", e.text);
+}
+
+/* What the program keeps: the owner's alone, or its group's below a directory that is shared. */
+static void check_own(void)
+{
+    struct err e = {0};
+    mode_t mask = umask(0);
+    struct stat st;
+
+    CHECK(file_make_own_dirs(at("own/in"), &e) == 0 && mode_of("own") == 0700 &&
+              mode_of("own/in") == 0700 && !file_is_shared(at("own")),
+          "directories of one's own");
+    int fd = file_open_own(at("own/f"), O_RDWR | O_EXCL, FILE_OWN);
+    CHECK(fd >= 0 && mode_of("own/f") == 0600, "have files of one's own");
+    close(fd);
+    CHECK(file_open_own(at("own/f"), O_RDWR | O_EXCL, FILE_OWN) < 0, "made once");
+    umask(077);
+    CHECK(mkdir(at("group"), 0700) == 0 && chmod(at("group"), 02770) == 0 &&
+              file_is_shared(at("group")),
+          "a directory that a group shares");
+    CHECK(file_make_own_dirs(at("group/a/b"), &e) == 0 && mode_of("group/a/b") == 02770,
+          "hands that on, whatever the umask");
+    fd = file_open_own(at("group/a/f"), O_RDWR, FILE_OWN);
+    CHECK(fd >= 0 && mode_of("group/a/f") == 0660, "to files");
+    close(fd);
+    close(file_open_own(at("group/read"), O_RDWR, 0400));
+    CHECK(mode_of("group/read") == 0440, "which the group may read if the owner may");
+    CHECK(file_replace(at("group/new"), "1", 1, FILE_OWN, &e) == 0 && mode_of("group/new") == 0660,
+          "also to those written beside");
+    close(file_lock(at("group/lock"), &e));
+    CHECK(mode_of("group/lock") == 0660, "and to locks");
+    CHECK(file_replace(at("group/mine"), "1", 1, 0666, &e) == 0 && mode_of("group/mine") == 0600,
+          "what is written for a user has the umask");
+    CHECK(file_make_dirs(at("group/private/x"), 0700, &e) == 0 &&
+              (mode_of("group/private/x") & 0777) == 0700 && !file_is_shared(at("group/private")),
+          "what is to be private stays it");
+    fd = file_open_own(at("group/private/f"), O_RDWR, FILE_OWN);
+    CHECK(fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0777) == 0600, "with all below");
+    close(fd);
+    umask(mask);
 }
 
 static int note_name(void *context, const char *path, struct err *e)
@@ -206,6 +245,7 @@ int main(void)
     check_offsets();
     check_map();
     check_lock();
+    check_own();
     check_walk();
     file_remove_tree(root);
     CHECK(access(root, F_OK) < 0, "nothing is left");

@@ -25,7 +25,7 @@ static void check_tables(const char *dir)
     struct err e = {0};
     struct catalog *c = fixture(offers, transfers, storage, &e);
 
-    CHECK(c && catalog_write_tables(c, dir, &e) == 0, "tables are written %s", e.text);
+    CHECK(c && catalog_write_tables(c, dir, 0600, &e) == 0, "tables are written %s", e.text);
     if (!c)
         return;
     /* Kinds in the order of a snapshot: gpu, m, odd. */
@@ -44,7 +44,7 @@ static void check_tables(const char *dir)
     char first[4096];
     snprintf(first, sizeof first, "%s", read_whole(dir, "offers.csv"));
     struct catalog *again = catalog_open_dir(dir, &e);
-    CHECK(again && catalog_write_tables(again, dir, &e) == 0 &&
+    CHECK(again && catalog_write_tables(again, dir, 0600, &e) == 0 &&
               strcmp(read_whole(dir, "offers.csv"), first) == 0,
           "what was written reads back %s", e.text);
     catalog_free(again);

@@ -1,0 +1,126 @@
+/* Who may read what lies in a home and its store. `fsck --fix-modes`, `init --shared` and `doctor`
+ * call it. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "lake/clean/clean.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a group that shares a home has of it; a name ending in "*" stands for all that begin so.
+ * Jobs and their secrets stay with the user who runs the broker. */
+static const char *const shared_names[] = {"lake.db*", "runs.db*", "machines.db*", "config.yaml",
+                                           "catalog",  "market",   "session.lock", "profiles",
+                                           "cache",    "objects"};
+
+static bool is_name(const char *pattern, const char *name)
+{
+    size_t n = strcspn(pattern, "*");
+
+    return strncmp(pattern, name, n) == 0 && (pattern[n] == '*' || strlen(name) == n);
+}
+
+static bool is_shared_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof shared_names / sizeof shared_names[0]; i++)
+        if (is_name(shared_names[i], name))
+            return true;
+    return false;
+}
+
+struct walk {
+    const struct lake_modes *modes;
+    struct lake_modes_report *report;
+    bool is_shared, is_home;
+};
+
+static mode_t wanted_mode(const struct stat *st, bool shared)
+{
+    mode_t own = S_ISDIR(st->st_mode) ? S_IRWXU : st->st_mode & S_IRWXU;
+    mode_t group = S_ISDIR(st->st_mode) ? S_ISGID | S_IRWXG : own >> 3;
+
+    return shared ? own | group : own;
+}
+
+static bool is_right(const struct walk *w, const struct stat *st, mode_t wanted, bool shared)
+{
+    /* The setgid bit of a directory that is not shared is inherited, and gives nothing away. */
+    if (!shared)
+        return (st->st_mode & 0777) == wanted || !(st->st_mode & 077);
+    return (st->st_mode & 07777) == wanted &&
+           (w->modes->group == LAKE_MODES_ANY_GROUP || st->st_gid == w->modes->group);
+}
+
+/* Takes away what others may; 0, or -1 with errno. */
+static int fix(const struct walk *w, const char *path, mode_t wanted, bool shared)
+{
+    gid_t group = w->modes->group;
+
+    if (shared && group != LAKE_MODES_ANY_GROUP && lchown(path, (uid_t)-1, group) < 0)
+        return -1;
+    return chmod(path, wanted);
+}
+
+static void look_at(const struct walk *w, const FTSENT *f, bool shared)
+{
+    struct lake_modes_report *r = w->report;
+    mode_t wanted = wanted_mode(f->fts_statp, shared);
+
+    if (is_right(w, f->fts_statp, wanted, shared))
+        return;
+    if (!r->wrong++)
+        snprintf(r->first, sizeof r->first, "%s", f->fts_path);
+    /* Gone meanwhile: others work here. */
+    if (!w->modes->fix || fix(w, f->fts_path, wanted, shared) == 0 || errno == ENOENT)
+        return;
+    if (!r->failed++)
+        snprintf(r->first_failed, sizeof r->first_failed, "%s: %s", f->fts_path, strerror(errno));
+}
+
+static int walk(struct walk *w, const char *root, struct err *e)
+{
+    AUTO_MEM char *path = mem_dup(root);
+    char *const roots[] = {path, NULL};
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    bool shared = w->is_shared;
+
+    if (!tree)
+        return file_error(e, "read", root);
+    for (FTSENT *f; (f = fts_read(tree));) {
+        if (w->modes->most && w->report->seen >= w->modes->most)
+            break;
+        if (w->is_home && f->fts_level == 1)
+            shared = w->is_shared && is_shared_name(f->fts_name);
+        if (f->fts_info != FTS_D && f->fts_info != FTS_F && f->fts_info != FTS_DNR)
+            continue;
+        w->report->seen++;
+        look_at(w, f, f->fts_level == 0 ? w->is_shared : shared);
+    }
+    fts_close(tree);
+    return 0;
+}
+
+int lake_modes(const struct lake_modes *modes, struct lake_modes_report *out, struct err *e)
+{
+    struct walk home = {.modes = modes,
+                        .report = out,
+                        .is_shared = modes->share || file_is_shared(modes->home),
+                        .is_home = true};
+    struct walk store = home;
+    size_t n = strlen(modes->home);
+
+    *out = (struct lake_modes_report){.is_shared = home.is_shared};
+    if (walk(&home, modes->home, e) < 0)
+        return -1;
+    bool is_inside =
+        modes->store && strncmp(modes->store, modes->home, n) == 0 && modes->store[n] == '/';
+    if (!modes->store || is_inside || access(modes->store, F_OK) < 0)
+        return 0;
+    store.is_home = false;
+    store.is_shared = modes->share || file_is_shared(modes->store);
+    return walk(&store, modes->store, e);
+}
