@@ -104,6 +104,17 @@ struct app_geo_planned {
 /* "aws/us-west-2" */
 const char *app_geo_site_text(const struct geo_site *site, char out[static 128]);
 
+/* The parts of a cost, as lists of fields begin: "vm" or "vm_usd", by FIELD_OF(vm) and so on. */
+/* clang-format off */
+#define APP_GEO_COST_FIELDS(ending, FIELD_OF)                                                      \
+    {"vm" ending, FIELD_OF(vm), .unit = "USD", .help = "Machines of the workers."},                \
+    {"faas" ending, FIELD_OF(faas), .unit = "USD", .help = "Functions."},                          \
+    {"requests" ending, FIELD_OF(requests), .unit = "USD", .help = "Requests to stores."},         \
+    {"storage" ending, FIELD_OF(storage), .unit = "USD", .help = "Storage."},                      \
+    {"transfer" ending, FIELD_OF(transfer), .unit = "USD", .help = "Data transfer."}
+/* clang-format on */
+#define APP_GEO_BILL_FIELD(part) FIELD(REAL, struct geo_bill, part##_usd)
+
 extern const struct record app_geo_phases_record, app_geo_counts_record;
 
 /* ---- geo.paper ---- */

@@ -49,14 +49,7 @@ static const struct field counts_fields[] = {
 const struct record app_geo_counts_record =
     RECORD("geo_counts", struct geo_counts, counts_fields);
 
-#define PART(member) FIELD(REAL, struct geo_bill, member), .unit = "USD"
-static const struct field bill_fields[] = {
-    {"vm", PART(vm_usd), .help = "Machines of the workers."},
-    {"faas", PART(faas_usd), .help = "Functions."},
-    {"requests", PART(requests_usd), .help = "Requests to stores."},
-    {"storage", PART(storage_usd), .help = "Storage."},
-    {"transfer", PART(transfer_usd), .help = "Data transfer."},
-};
+static const struct field bill_fields[] = {APP_GEO_COST_FIELDS("", APP_GEO_BILL_FIELD)};
 static const struct record bill_record = RECORD("geo_bill", struct geo_bill, bill_fields);
 
 #define PLACEMENT(TYPE, member) FIELD(TYPE, struct app_geo_placement, member)
@@ -75,14 +68,8 @@ static const struct field placement_fields[] = {
 static const struct record placement_record =
     RECORD("geo_placement", struct app_geo_placement, placement_fields);
 
-#define SUM(member) FIELD(MONEY, struct geo_total, member), .unit = "USD"
-static const struct field parts_fields[] = {
-    {"vm", SUM(vm_microusd), .help = "Machines of the workers."},
-    {"faas", SUM(faas_microusd), .help = "Functions."},
-    {"requests", SUM(requests_microusd), .help = "Requests to stores."},
-    {"storage", SUM(storage_microusd), .help = "Storage."},
-    {"transfer", SUM(transfer_microusd), .help = "Data transfer."},
-};
+#define SUM(part) FIELD(MONEY, struct geo_total, part##_microusd)
+static const struct field parts_fields[] = {APP_GEO_COST_FIELDS("", SUM)};
 static const struct record parts_record =
     RECORD("geo_total_cost", struct geo_total, parts_fields);
 

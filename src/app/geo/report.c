@@ -12,14 +12,10 @@ static json_t *total_json(const void *record)
 }
 
 /* clang-format off */
-#define PART(member) FIELD(REAL, struct geo_bill, member), .unit = "USD"
 static const struct field bill_fields[] = {
-    {"vm_usd", PART(vm_usd), .help = "Machines of the workers."},
-    {"faas_usd", PART(faas_usd), .help = "Functions."},
-    {"requests_usd", PART(requests_usd), .help = "Requests to stores."},
-    {"storage_usd", PART(storage_usd), .help = "Storage."},
-    {"transfer_usd", PART(transfer_usd), .help = "Data transfer."},
-    {"total_usd", PART(vm_usd), .json = total_json, .help = "All of them."},
+    APP_GEO_COST_FIELDS("_usd", APP_GEO_BILL_FIELD),
+    {"total_usd", APP_GEO_BILL_FIELD(vm), .unit = "USD", .json = total_json,
+     .help = "All of them."},
 };
 static const struct record bill_record = RECORD("geo_training_bill", struct geo_bill, bill_fields);
 
