@@ -36,6 +36,30 @@ run sweep s -- sh -c 'echo $0 > "$TRADEWIND_OUTPUT/value"' '{1,2}'
 is "$("$TRADEWIND" cat /job-4/value@job-4; "$TRADEWIND" cat /job-5/value@job-5)" $'1\n2' \
     "trials of a sweep keep their outputs"
 
+cat >spin <<'SH'
+#!/bin/sh
+seq "$2" >"$TRADEWIND_OUTPUT/lines"
+SH
+chmod +x spin
+mkdir code && mv spin code/
+"$TRADEWIND" profile spin --code code --cpus 0.5,1 --mems 256 -- ./spin --n '{2,3,4}' >/dev/null 2>&1
+is "$("$TRADEWIND" job ls --json | jq -r '[.[] | select(.name == "profile spin") | .output == "@job-\(.id):1"] | all, length' | tr '\n' ' ')" \
+    "true 6 " "runs of a profile have an output each"
+run autoprovision spin --values n=4 --max-time 1000h --yes --wait
+id=$("$TRADEWIND" job ls --json | jq -r '.[0].id')
+"$TRADEWIND" job wait "$id" >/dev/null
+is "$("$TRADEWIND" cat "/job-$id/lines@job-$id" | tail -n 1)" 4 "and the job of autoprovision"
+cat >plain.yaml <<'YAML'
+name: plain
+---
+name: s
+estimate: {seconds: 1}
+run: echo made >"$TRADEWIND_OUTPUT/file"
+YAML
+"$TRADEWIND" run plain.yaml --yes >/dev/null
+id=$("$TRADEWIND" job ls --json | jq -r '.[0].id')
+is "$("$TRADEWIND" cat "/job-$id/file@job-$id")" made "and a stage that declares none"
+
 # ---- declared outputs of a stage ----
 
 # stage OUTPUTS COMMAND: a pipeline of one stage
@@ -53,7 +77,7 @@ last() {
 
 stage '{model.pt: 0.001, logs: 0.001}' \
     'test ! -e "$TRADEWIND_OUTPUT/model.pt" && echo m >"$TRADEWIND_OUTPUT/model.pt"; echo l >"$TRADEWIND_OUTPUT/logs/l"'
-ends 0 "Run 1 of o: finished" "an output with an extension is a file, another a directory"
+ends 0 "of o: finished" "an output with an extension is a file, another a directory"
 is "$("$TRADEWIND" ls -r @o.s:1)" $'/o.s/logs/l\n/o.s/model.pt' "both are in the set"
 stage '{model.pt: 0.001, logs: 0.001}' 'echo m >"$TRADEWIND_OUTPUT/model.pth"; echo l >"$TRADEWIND_OUTPUT/logs/l"'
 ends 1 'output model.pt: it is missing' "a missing file fails the stage"

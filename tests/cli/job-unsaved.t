@@ -121,6 +121,13 @@ check "the directories go" test ! -e "$TRADEWIND_HOME/jobs/$last" -a ! -e "$TRAD
 fails 3 "there is no job $last" job show "$last"
 is "$("$TRADEWIND" bill --json | json 'd["cost_usd"]')" "$spent" "the bill keeps what they cost"
 is "$("$TRADEWIND" fsck --json | json 'd["problems"]')" "[]" "fsck is clean"
+printf 'name: q\n---\nname: bad\nestimate: {seconds: 1}\nrun: exit 3\n' >q.yaml
+"$TRADEWIND" run q.yaml --yes >/dev/null
+failed=$("$TRADEWIND" job ls --json | json 'd[0]["id"]')
+run job rm "$failed"
+is "$code" 0 "the job of a run that failed can be removed"
+contains "$("$TRADEWIND" run show 3)" "bad failed: exit code 3" "and run show still works"
+is "$("$TRADEWIND" run ls --json | json 'len(d)')" 3 "and run ls"
 run job submit -- sleep 1000
 running=$("$TRADEWIND" job ls --json | json 'd[0]["id"]')
 becomes running "$running"
@@ -153,8 +160,9 @@ before=$(sha256sum <small/home/jobs/2/output/x)
 run job submit --wait -- true
 is "$code" 0 "other jobs go on"
 kill -9 "$(cat small/home/broker.pid 2>/dev/null || fuser small/home/broker.lock 2>/dev/null)"
-run job wait 2 --timeout 3s
+run job wait 2 --timeout 5s
 is "$code" 124 "job wait waits for it, after the broker was killed"
+contains "$err" "job 2 is unsaved, and waits for a better time: " "and says what it waits for"
 rm small/fill
 check "with room again it is stored" becomes finished 2
 is "$("$TRADEWIND" cat /big/x@big | sha256sum)" "$before" "as it was made"
@@ -170,6 +178,6 @@ rm small/fill
 run job save "$job"
 is "$code" 0 "job save stores it"
 TRADEWIND_HOME=$scratch/small/home "$TRADEWIND" broker --stop >/dev/null
-umount small
+for i in $(seq 100); do umount small 2>/dev/null && break; sleep 0.1; done
 
 done_testing

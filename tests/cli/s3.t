@@ -205,6 +205,59 @@ run fsck
 is "$code" 0 "and all is well"
 contains "$out" "no problems" "says fsck"
 
+# ---- a store that is away when a job ends ----
+
+port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+forward() {
+    python3 - "$port" "$S3_PORT" <<'PYTHON' &
+import socket, sys, threading
+def pump(a, b):
+    try:
+        while data := a.recv(65536):
+            b.sendall(data)
+    except OSError:
+        pass
+    for s in (a, b):
+        s.close()
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    near, _ = server.accept()
+    far = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for pair in ((near, far), (far, near)):
+        threading.Thread(target=pump, args=pair, daemon=True).start()
+PYTHON
+    forwarder=$!
+    until (exec 5<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep .05; done
+}
+job_is() { # STATE SECONDS
+    local i
+    for ((i = 0; i < 10 * $2; i++)); do
+        [ "$("$TRADEWIND" job show 1 --json | json 'd["state"]')" = "$1" ] && return
+        sleep .1
+    done
+    return 1
+}
+far_home=$TRADEWIND_HOME
+export TRADEWIND_HOME=$scratch/away TRADEWIND_BROKER_IDLE_S=30 TRADEWIND_BROKER_STORE_WAIT_S=1
+forward
+run init --store s3://cli-lake/away --endpoint "http://127.0.0.1:$port"
+is "$code" 0 "a lake behind a connection that can break"
+run job submit --output kept -- sh -c "while [ ! -e '$scratch/go' ]; do sleep .05; done
+    head -c 3000000 /dev/urandom >\$TRADEWIND_OUTPUT/x"
+check "a job runs" job_is running 60
+kill "$forwarder"
+wait "$forwarder" 2>/dev/null
+touch go
+check "with the store away its output is unsaved" job_is unsaved 120
+is "$("$TRADEWIND" job show 1 --json | json 'd["saves_later"]')" True "and is tried again"
+made=$(sha256sum <"$TRADEWIND_HOME/jobs/1/output/x")
+forward
+check "with the store back it is stored" job_is finished 120
+is "$("$TRADEWIND" cat /kept/x@kept | sha256sum)" "$made" "as it was made"
+"$TRADEWIND" broker --stop >/dev/null
+kill "$forwarder"
+export TRADEWIND_HOME=$far_home
+
 large=$(tr '\t' '\n' <<<"$keys" | grep /large/)
 $AWS s3api delete-object --bucket cli-lake --key "$large"
 run fsck

@@ -19,6 +19,7 @@
 /* How long records of jobs may take that ended while no broker was there. */
 #define CATCH_UP_S 8.0
 #define LOOK_MS 20
+#define STEADY_S 1.0
 
 static int note_open(void *context, const struct lake_job *job, struct err *e)
 {
@@ -63,27 +64,48 @@ static bool has_agent(const char *home, int64_t job)
 
 struct behind {
     const char *home;
-    bool found;
+    bool runs;  /* some job runs here by its record */
+    bool found; /* one of those has no agent */
 };
 
 static int note_behind(void *context, const struct lake_job *job, struct err *e)
 {
     struct behind *b = context;
 
+    bool is_here = strcmp(job->machine, "local") == 0;
     (void)e;
-    b->found = b->found || (strcmp(job->machine, "local") == 0 && !has_agent(b->home, job->id));
+    b->runs = b->runs || is_here;
+    b->found = b->found || (is_here && !has_agent(b->home, job->id));
     return 0;
 }
 
-/* Jobs that run by their record and have no agent. */
-static bool is_behind(struct app *app)
+static struct behind look(struct app *app)
 {
-    struct err ignored = {0};
     const struct lake_job_filter running = {.states = 1U << LAKE_JOB_RUNNING};
+    struct err ignored = {0};
     struct behind b = {.home = app_home(app, &ignored)};
     struct lake *l = app_lake(app, &ignored);
 
-    return l && lake_job_list(l, &running, note_behind, &b, &ignored) == 0 && b.found;
+    if (l)
+        (void)lake_job_list(l, &running, note_behind, &b, &ignored);
+    return b;
+}
+
+/* Until every job that runs by its record has an agent. Whoever ends what a killed agent left has
+ * the agent's lock for a moment: so it counts only when it lasts. */
+static void catch_up(struct app *app)
+{
+    double begin_s = time_monotonic_s(), fine_since_s = begin_s, now_s = begin_s;
+    struct behind b = look(app);
+
+    while (b.runs && now_s - fine_since_s < STEADY_S && now_s - begin_s < CATCH_UP_S &&
+           !app_cancelled(app)) {
+        usleep(LOOK_MS * 1000);
+        now_s = time_monotonic_s();
+        b = look(app);
+        if (b.found)
+            fine_since_s = now_s;
+    }
 }
 
 void app_refresh(struct app *app)
@@ -103,7 +125,5 @@ void app_refresh(struct app *app)
         app_notice(app, "no broker runs, so that this may be out of date: %s", why.text);
         return;
     }
-    double until_s = time_monotonic_s() + CATCH_UP_S;
-    while (is_behind(app) && time_monotonic_s() < until_s && !app_cancelled(app))
-        usleep(LOOK_MS * 1000);
+    catch_up(app);
 }

@@ -11,11 +11,14 @@
 #include "broker/pipeline/code.h"
 #include "lake/set/set.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A file or directory as input becomes a set of this name. */
 #define INPUT_SET "job-input"
+/* How long a job is waited for before its state is looked at. */
+#define TELL_S 2.0
 
 /* ---- loading ---- */
 
@@ -97,11 +100,34 @@ static bool is_cancelled(void *context)
     return app_cancelled(context);
 }
 
+/* Waiting may last as long as a disk is full. */
+static void tell_unsaved(struct app *app, int64_t id, bool *is_told)
+{
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job job;
+    struct err ignored;
+
+    if (*is_told || app_job_load(app, id, arena, &job, &ignored) < 0 ||
+        job.state != LAKE_JOB_UNSAVED)
+        return;
+    app_notice(app, "job %lld is unsaved, and waits for a better time: %s", (long long)id,
+               job.reason);
+    *is_told = true;
+}
+
 int app_job_wait(struct app *app, int64_t id, double timeout_s, struct err *e)
 {
     struct broker_client *c = app_broker(app, e);
+    double end_s = timeout_s < 0 ? (double)INFINITY : time_monotonic_s() + timeout_s;
+    bool is_told = false;
 
-    return c ? broker_client_wait(c, id, timeout_s, is_cancelled, app, e) : -1;
+    for (;;) {
+        double left_s = fmax(end_s - time_monotonic_s(), 0);
+        int result = c ? broker_client_wait(c, id, fmin(left_s, TELL_S), is_cancelled, app, e) : -1;
+        if (result || app_cancelled(app) || left_s <= TELL_S)
+            return result;
+        tell_unsaved(app, id, &is_told);
+    }
 }
 
 int app_job_exit_code(const struct lake_job *job)

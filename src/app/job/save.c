@@ -140,7 +140,6 @@ static int save(struct saving *s, const char *home, struct err *e)
         return err_wrap(e, "job %" PRId64 " is still unsaved", q->id);
     if (s->details.continues)
         checkpoint_drop(home, s->details.continues);
-    attempt_tidy(home, q->id, false);
     return 0;
 }
 
@@ -156,6 +155,9 @@ static int run_save(struct app *app, const void *request, struct answer *out, st
     app_job_read_details(&s.job, &s.details);
     saved.was_saved = s.job.state == LAKE_JOB_FINISHED;
     int result = saved.was_saved ? 0 : save(&s, home, e);
+    /* A call before may have been killed here. */
+    if (result == 0)
+        attempt_tidy(home, q->id, false);
     job_details_clear(&s.details);
     if (result < 0 || app_job_load(app, q->id, out->arena, &s.job, e) < 0)
         return -1;
@@ -234,6 +236,11 @@ static int check_run(struct app *app, const struct lake_job *job, struct err *e)
         return -1;
     if (runs_get(runs, job->asked.run, &run, &why) < 0)
         return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
+    for (size_t i = 0; i < run.n_stages && run.state != RUN_FINISHED; i++)
+        if (run.stages[i].job == job->id && run.stages[i].state == STAGE_FINISHED)
+            return err_set(e, ERR_USAGE,
+                           "job %lld made stage %s of run %lld, which --resume would reuse",
+                           (long long)job->id, run.stages[i].plan.name, (long long)run.id);
     return run.state != RUN_GOING
                ? 0
                : err_set(e, ERR_USAGE, "job %lld is a stage of run %lld, which is not over",
@@ -275,8 +282,12 @@ static void remove_directory(const char *home, int64_t id)
 {
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
 
+    AUTO_MEM char *leaving = mem_printf("%s" KEPT_REMOVED_SUFFIX, directory);
+
     attempt_tidy(home, id, false);
-    file_remove_tree(directory);
+    file_remove_tree(leaving);
+    if (rename(directory, leaving) == 0)
+        file_remove_tree(leaving);
 }
 
 static int remove_all(struct removing *r, struct answer *out, struct err *e)

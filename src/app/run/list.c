@@ -43,10 +43,14 @@ int app_run_values(
 {
     out->params = json_object();
     out->series = json_object();
-    for (size_t i = 0; i < r->n_stages; i++)
-        if (r->stages[i].job &&
-            app_values_add(app, r->stages[i].job, r->stages[i].plan.name, with_points, out, e) < 0)
-            return -1;
+    for (size_t i = 0; i < r->n_stages; i++) {
+        const struct run_stage *s = &r->stages[i];
+        struct err why = {0};
+        /* A job that was removed has no values any more. */
+        if (s->job && app_values_add(app, s->job, s->plan.name, with_points, out, &why) < 0 &&
+            why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+    }
     return 0;
 }
 

@@ -82,8 +82,10 @@ static int read_jobs(struct lake *l, int64_t run, const struct adding *a, struct
     *out = (struct app_run_job){0};
     if (!a->stage->job)
         return 0;
-    if (lake_job_load(l, a->stage->job, arena, &job, e) < 0)
-        return -1;
+    struct err why = {0};
+    /* The records of a run outlive those of a job that was removed. */
+    if (lake_job_load(l, a->stage->job, arena, &job, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
     out->runtime_s = out->busy_s = runtime_of(a, &job);
     out->cost_microusd = cost_of(a, &job);
     snprintf(out->state, sizeof out->state, "%s", lake_job_state_text(job.state));

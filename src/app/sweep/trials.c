@@ -306,11 +306,13 @@ static int measure(struct sweep_trials *t,
     trial->value = trial->step = (double)NAN;
     trial->reached = 0;
     for (size_t i = 0; i < trial->n_jobs; i++) {
+        struct err why = {0};
         int result = t->n_rungs
-                         ? lake_job_metrics(l, trial->jobs[i], plan->metric, note_point, &g, e)
-                         : lake_job_summaries(l, trial->jobs[i], note_series, &g, e);
-        if (result < 0)
-            return -1;
+                         ? lake_job_metrics(l, trial->jobs[i], plan->metric, note_point, &g, &why)
+                         : lake_job_summaries(l, trial->jobs[i], note_series, &g, &why);
+        /* A job that was removed has none any more. */
+        if (result < 0 && why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
     }
     /* A trial that ended before a rung counts there with its last value. */
     while (trial->state == HALVING_ENDED && trial->reached < t->n_rungs)
@@ -359,11 +361,15 @@ int sweep_trials_find_metric(const struct sweep_trials *t,
 
     while (i < t->n && t->items[i].state != HALVING_ENDED)
         i++;
-    for (size_t k = 0; !plan->metric && i < t->n && k < t->items[i].n_jobs; k++)
-        if (lake_job_summaries(app_lake(app, e), t->items[i].jobs[k], find_series, &g, e) < 0) {
+    for (size_t k = 0; !plan->metric && i < t->n && k < t->items[i].n_jobs; k++) {
+        struct lake *l = app_lake(app, e);
+        struct err why = {0};
+        if (!l || (lake_job_summaries(l, t->items[i].jobs[k], find_series, &g, &why) < 0 &&
+                   why.kind != ERR_NOTFOUND)) {
             free(g.found);
-            return -1;
+            return l ? err_set(e, why.kind, "%s", why.text) : -1;
         }
+    }
     if (!g.found)
         return 0;
     if (strcmp(g.found, "loss") != 0 && g.n_found > 1) {

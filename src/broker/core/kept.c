@@ -146,27 +146,30 @@ static uint64_t file_bytes(const char *directory, const char *name)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
+struct measuring {
+    struct lake *lake;
+    bool remove;
+    struct kept_usage *usage;
+};
+
 /* Of a job that is over only: the directory of any other one is the broker's. */
-static int measure_job(const char *directory,
-                       int64_t job,
-                       struct lake *l,
-                       bool remove,
-                       struct kept_usage *u,
-                       struct err *e)
+static int measure_job(
+    const char *directory, int64_t job, bool is_leaving, const struct measuring *m, struct err *e)
 {
+    struct kept_usage *u = m->usage;
     static const char *const files[] = {"log", "log.tail", "state", "warnings"};
     AUTO_MEM char *mark = mem_printf("%s/" KEPT_REMOVED, directory);
     AUTO_MEM char *output = mem_printf("%s/output", directory);
     struct lake_job record;
-    bool exists = true;
+    bool exists = !is_leaving;
     uint64_t bytes = 0;
 
-    if (access(mark, F_OK) == 0 && lake_job_exists(l, job, &exists, e) < 0)
+    if (!is_leaving && access(mark, F_OK) == 0 && lake_job_exists(m->lake, job, &exists, e) < 0)
         return -1;
     if (!exists) {
         u->removed++;
         u->removed_bytes += kept_bytes(directory);
-        if (remove)
+        if (m->remove)
             file_remove_tree(directory);
         return 0;
     }
@@ -174,7 +177,7 @@ static int measure_job(const char *directory,
         bytes += file_bytes(directory, files[i]);
     u->logs += bytes > 0;
     u->log_bytes += bytes;
-    if (access(output, F_OK) == 0 && lake_job_load(l, job, NULL, &record, NULL) == 0 &&
+    if (access(output, F_OK) == 0 && lake_job_load(m->lake, job, NULL, &record, NULL) == 0 &&
         (record.state == LAKE_JOB_UNSAVED || record.state == LAKE_JOB_FAILED)) {
         u->outputs++;
         u->output_bytes += kept_bytes(output);
@@ -188,15 +191,18 @@ int kept_measure(
     AUTO_MEM char *jobs = broker_path(home, BROKER_JOBS);
     DIR *d = opendir(jobs);
     int result = 0;
+    const struct measuring m = {l, remove, out};
 
     *out = (struct kept_usage){0};
     if (!d)
         return errno == ENOENT ? 0 : file_error(e, "read", jobs);
     for (const struct dirent *entry; result == 0 && (entry = readdir(d));) {
-        int64_t job = strtoll(entry->d_name, NULL, 10);
+        char *end;
+        int64_t job = strtoll(entry->d_name, &end, 10);
+        bool is_leaving = strcmp(end, KEPT_REMOVED_SUFFIX) == 0;
         AUTO_MEM char *directory = mem_printf("%s/%s", jobs, entry->d_name);
-        if (job > 0 && !entry->d_name[strspn(entry->d_name, "0123456789")])
-            result = measure_job(directory, job, l, remove, out, e);
+        if (job > 0 && (!*end || is_leaving))
+            result = measure_job(directory, job, is_leaving, &m, e);
     }
     closedir(d);
     return result;

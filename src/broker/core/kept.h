@@ -13,6 +13,8 @@
 #define KEPT_COLLECTED "collected"
 /* In a job's directory: the job's record is being removed, and the directory goes with it. */
 #define KEPT_REMOVED "removed"
+/* A directory of such a name is being removed. */
+#define KEPT_REMOVED_SUFFIX ".removed"
 
 /* Broker and commands store an output one at a time: a descriptor that the holder closes. ERR_RETRY
  * when another process has it; ERR_NOTFOUND: there is no such directory. */

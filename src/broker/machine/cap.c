@@ -36,6 +36,19 @@ static int add_job(void *context, const struct lake_job *job, struct err *e)
     return 0;
 }
 
+struct removed_sum {
+    int64_t run, microusd;
+};
+
+static int add_removed(void *context, const struct lake_job_removed *job, struct err *e)
+{
+    struct removed_sum *s = context;
+
+    (void)e;
+    s->microusd += job->run == s->run ? job->cost_microusd : 0;
+    return 0;
+}
+
 int cap_run_spent(const struct config *c,
                   const struct open_bills *open,
                   struct lake *l,
@@ -51,6 +64,10 @@ int cap_run_spent(const struct config *c,
     if ((!open && open_bills_read(c->home, now_ms, &read, e) < 0) ||
         lake_job_list(l, &all, add_job, &s, e) < 0)
         return -1;
+    struct removed_sum removed = {.run = run};
+    if (lake_job_each_removed(l, 0, add_removed, &removed, e) < 0)
+        return -1;
+    add(&s, removed.microusd);
     *microusd_out = s.microusd;
     return 0;
 }
