@@ -172,10 +172,10 @@ static void set_devices(const struct attempt *j, struct attempt_env *v)
     AUTO_CLEAR(buf) struct buf nvidia;
     AUTO_CLEAR(buf) struct buf amd;
 
-    if (!j->details.gpus)
-        return;
     buf_init(&nvidia, JOBFILE_BYTES_MAX);
     buf_init(&amd, JOBFILE_BYTES_MAX);
+    if (!j->details.gpus)
+        return;
     if (j->remote)
         for (unsigned i = 0; i < j->details.gpus; i++)
             buf_printf(&nvidia, "%s%u", i ? "," : "", i);
