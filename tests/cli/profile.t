@@ -196,6 +196,8 @@ check "nothing is cheaper than the cheapest, nor faster than the fastest" \
 run autoprovision spin --values n=80 --max-time 1s --max-cost 1 --dry-run
 is "$code" 2 "one limit at a time"
 fails 2 'either --max-cost' autoprovision spin --values n=80
+fails 2 'outside the runs in n, more than the 4 x that are trusted; profile values that are nearer, or go on with --yes' \
+    autoprovision spin --values n=1000 --max-time 1000h </dev/null
 before=$("$TRADEWIND" job ls --json | json 'len(d)')
 limit=$(python3 -c "print($fast / 2)")
 fails 5 'no size is within' autoprovision spin --values n=80 --max-time "$limit"
