@@ -362,6 +362,11 @@ static void read_outputs(const struct reader_value *v, void *into)
         if (same)
             reader_value_error(&child, "output %s is given twice: first on line %zu",
                                reader_quote(v->r, same->name), same->line);
+        else if (pair.output->name && strchr(pair.output->name, '/'))
+            reader_warn(v->r, child.line,
+                        "%s: is planned, but a run refuses it: outputs of runs go to the lake, "
+                        "under names without '/'",
+                        child.field);
         stage->n_outputs += pair.output->name && !same;
     }
 }

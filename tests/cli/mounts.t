@@ -171,6 +171,7 @@ file_mounts:
   /a: {source: ./d, name: n, store: s3, mode: MOUNT, persistent: true}
   /b: {source: ./d, mode: COPY}
   /c: {name: empty}
+outputs: {"s3://bucket/o": 1}
 run: "true"
 YAML
 "$TRADEWIND" plan check.yaml --check >check.txt 2>&1
@@ -183,4 +184,6 @@ done
 lacks "$(cat check.txt)" "check.yaml:5:" "a copy is carried out"
 contains "$(cat check.txt)" "check.yaml:6: warning: stage check: file_mounts./c: has no source" \
     "a mount without source"
+contains "$(cat check.txt)" "check.yaml:7: warning: stage check: outputs.s3://bucket/o: is planned, but a run refuses it" \
+    "an output at an address"
 done_testing
