@@ -341,7 +341,7 @@ static void check_doubt(const struct exec_host *h,
     char doubt[1024];
     struct hand t;
     struct state_line end = hand_run(h, new_job(h, script), &t);
-    AUTO_MEM char *used = used_of(&t, doubt);
+    free(used_of(&t, doubt));
 
     CHECK(end.kind == STATE_ENDED && end.code == 0 && strstr(doubt, part), "%s: %s", name, doubt);
     hand_clear(&t);
