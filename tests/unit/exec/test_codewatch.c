@@ -409,6 +409,28 @@ static const struct {
     {"a bind mount with noatime", mount_bind},
 };
 
+/* Where nothing can be written, nothing can be probed. */
+static void read_only(void)
+{
+    int64_t id = new_job(&host, "cat ways/read >../output/1");
+    AUTO_MEM char *work = mem_printf("%s/%" PRId64 "/work", host.root, id);
+    AUTO_MEM char *make =
+        mem_printf("mount --bind %s %s && mount -o remount,bind,ro %s", work, work, work);
+    char doubt[1024];
+    struct hand t;
+
+    if (!run(make)) {
+        CHECK(true, "a directory that is read-only # SKIP it cannot be mounted here");
+        return;
+    }
+    struct state_line end = hand_run(&host, id, &t);
+    AUTO_MEM char *used = used_of(&t, doubt);
+    CHECK(end.code == 0 && strstr(doubt, "cannot be probed") && !*used,
+          "a directory that is read-only: all counts: %s", doubt);
+    hand_clear(&t);
+    umount2(work, MNT_DETACH);
+}
+
 /* In a mount name space of their own: whatever happens, nothing stays mounted. */
 static void file_systems(void)
 {
@@ -426,6 +448,8 @@ static void file_systems(void)
         check_ways(&h, places[i].name);
         CHECK(umount2(at, MNT_DETACH) == 0, "%s: unmounted", places[i].name);
     }
+    if (can)
+        read_only();
 }
 
 /* ---- doubts ---- */
