@@ -74,7 +74,6 @@ static int save_errors(struct operate_text *t, const void *record, struct err *e
     AUTO_MEM double *columns = mem_zero(4 * n + 1, sizeof *columns);
     double *cpus = columns, *memory = columns + n, *measured = columns + 2 * n;
     double *error = columns + 3 * n;
-    AUTO_CLEAR(buf) struct buf svg;
 
     if (!path)
         return 0;
@@ -90,6 +89,7 @@ static int save_errors(struct operate_text *t, const void *record, struct err *e
                                                 {"memory, GiB", CHART_NUMBER, memory},
                                                 {"the measured run time", CHART_TIME, measured}};
     AUTO_MEM char *title = mem_printf("profile %s: errors of %zu predictions", v->name, known);
+    AUTO_CLEAR(buf) struct buf svg;
     buf_init(&svg, CHART_SVG_MAX_BYTES);
     chart_errors_svg(&svg, &(struct chart_errors){
                                .title = title,
