@@ -260,26 +260,9 @@ int sweep_trials_look(struct sweep_trials *t,
 struct measuring {
     struct sweep_trial *trial;
     const struct sweep_plan *plan;
-    size_t n_rungs;
     char *found; /* a metric, where the plan names none */
     size_t n_found;
 };
-
-/* The value of a rung is the first at its step or beyond. */
-static int note_point(void *context, const struct lake_job_metric *m, struct err *e)
-{
-    struct measuring *g = context;
-    struct sweep_trial *t = g->trial;
-
-    (void)e;
-    while (t->reached < g->n_rungs && m->step >= halving_step(g->plan->first_step, t->reached))
-        t->rungs[t->reached++] = m->value;
-    if (isnan(t->step) || m->step >= t->step) {
-        t->step = m->step;
-        t->value = m->value;
-    }
-    return 0;
-}
 
 static int note_series(void *context, const struct lake_job_series *s, struct err *e)
 {
@@ -294,22 +277,41 @@ static int note_series(void *context, const struct lake_job_series *s, struct er
     return 0;
 }
 
+/* Rungs that the job reached. The value of a rung is the first at its step or beyond. */
+static int measure_rungs(struct lake *l,
+                         const struct sweep_plan *plan,
+                         size_t n_rungs,
+                         int64_t job,
+                         struct sweep_trial *trial,
+                         struct err *e)
+{
+    int there = 1;
+
+    while (there == 1 && trial->reached < n_rungs) {
+        there = lake_job_metric_from(l, job, plan->metric,
+                                     halving_step(plan->first_step, trial->reached),
+                                     &trial->rungs[trial->reached], e);
+        trial->reached += there == 1;
+    }
+    return there < 0 ? -1 : 0;
+}
+
 static int measure(struct sweep_trials *t,
                    struct app *app,
                    const struct sweep_plan *plan,
                    struct sweep_trial *trial,
                    struct err *e)
 {
-    struct measuring g = {.trial = trial, .plan = plan, .n_rungs = t->n_rungs};
+    struct measuring g = {.trial = trial, .plan = plan};
     struct lake *l = app_lake(app, e);
 
     trial->value = trial->step = (double)NAN;
     trial->reached = 0;
     for (size_t i = 0; i < trial->n_jobs; i++) {
         struct err why = {0};
-        int result = t->n_rungs
-                         ? lake_job_metrics(l, trial->jobs[i], plan->metric, note_point, &g, &why)
-                         : lake_job_summaries(l, trial->jobs[i], note_series, &g, &why);
+        int result = measure_rungs(l, plan, t->n_rungs, trial->jobs[i], trial, &why);
+        if (result == 0)
+            result = lake_job_summaries(l, trial->jobs[i], note_series, &g, &why);
         /* A job that was removed has none any more. */
         if (result < 0 && why.kind != ERR_NOTFOUND)
             return err_set(e, why.kind, "%s", why.text);

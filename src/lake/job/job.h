@@ -248,6 +248,10 @@ int lake_job_metrics(struct lake *l,
                      void *context,
                      struct err *e);
 
+/* The value of the series' first point at the step or beyond. 1; 0: there is none; -1. */
+int lake_job_metric_from(
+    struct lake *l, int64_t id, const char *name, double step, double *value_out, struct err *e);
+
 /* The cost of a job that ended before its machine was terminated. */
 int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e);
 /* The cost of all jobs of the project that ended since since_ms, removed ones included. */

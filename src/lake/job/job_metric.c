@@ -176,3 +176,22 @@ int lake_job_metrics(struct lake *l,
     }
     return more;
 }
+
+int lake_job_metric_from(
+    struct lake *l, int64_t id, const char *name, double step, double *value_out, struct err *e)
+{
+    struct job_row row;
+
+    if (lake_job_row_get(l, id, &row, e) < 0)
+        return -1;
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT m.value FROM job_series s CROSS JOIN job_metric m WHERE s.job = $1"
+                 " AND s.name = $2 AND m.job = $1 AND m.series = s.series AND m.step >= $3"
+                 " ORDER BY m.step LIMIT 1",
+                 DB_INT(id), DB_TEXT(name), DB_REAL(step));
+    int more = db_step(q, e);
+    if (more == 1)
+        *value_out = db_is_null(q, 0) ? (double)NAN : db_real(q, 0);
+    return more;
+}

@@ -37,6 +37,18 @@ static const char *series(struct lake *l, int64_t id, const char *name, char out
     return out;
 }
 
+/* The first value at the step or beyond, "none", or the error. */
+static const char *from(
+    struct lake *l, int64_t id, const char *name, double step, char out[static 300])
+{
+    struct err e = {0};
+    double value = 0;
+    int there = lake_job_metric_from(l, id, name, step, &value, &e);
+
+    snprintf(out, 300, there == 1 ? "%g" : there == 0 ? "none" : "error", value);
+    return out;
+}
+
 static void points(struct scratch *s, struct lake *l)
 {
     AUTO(lake) struct lake *bob = scratch_open_as(s, "default", "bob", false);
@@ -61,6 +73,17 @@ static void points(struct scratch *s, struct lake *l)
     CHECK(strcmp(series(l, id, "accuracy", out), "accuracy@1=0.25 ") == 0, "one name: %s", out);
     CHECK(strcmp(series(l, id, "nosuch", out), "") == 0, "a name without points: %s", out);
     CHECK(strcmp(series(l, other, NULL, out), "") == 0, "of another job: %s", out);
+    static const struct {
+        const char *name;
+        double step;
+        const char *value;
+    } firsts[] = {{"loss", -5, "-inf"}, {"loss", 0.5, "0.625"}, {"loss", 2, "0.625"},
+                  {"loss", 3, "nan"},   {"loss", 5, "0.5"},     {"loss", 10, "0.5"},
+                  {"loss", 11, "none"}, {"nosuch", 0, "none"},  {"accuracy", 1, "0.25"}};
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
+        CHECK(strcmp(from(l, id, firsts[i].name, firsts[i].step, out), firsts[i].value) == 0,
+              "%s from step %g: %s", firsts[i].name, firsts[i].step, out);
+    CHECK(strcmp(from(eve, id, "loss", 0, out), "error") == 0, "of another project: %s", out);
     for (int i = 1; i < 4; i++) {
         const struct lake_job_metric both[] = {bad[0], bad[i]};
         CHECK(lake_job_add_metrics(l, id, both, 2, &e) < 0 && e.kind == ERR_USAGE, "refused: %s",
