@@ -42,18 +42,18 @@ static char *node_details(const struct job_details *d,
     return job_details_text(&own, e);
 }
 
-static int submit_nodes(struct app *app,
-                        const struct lake_job_request *request,
-                        const struct job_details *d,
-                        struct lake_job_request *requests,
-                        char **details,
-                        int64_t *first_out,
-                        struct err *e)
+/* The requests of all nodes from that of the first; details: theirs, for the caller to free. */
+static int make_requests(const struct lake_job_request *request,
+                         const struct job_details *d,
+                         unsigned nodes,
+                         struct lake_job_request *requests,
+                         char **details,
+                         struct err *e)
 {
     AUTO_MEM char *gang = make_name();
 
-    for (unsigned rank = 0; rank < d->nodes; rank++) {
-        details[rank] = node_details(d, gang, rank, e);
+    for (unsigned rank = 0; rank < nodes; rank++) {
+        details[rank] = nodes > 1 ? node_details(d, gang, rank, e) : job_details_text(d, e);
         if (!details[rank])
             return -1;
         requests[rank] = *request;
@@ -61,7 +61,7 @@ static int submit_nodes(struct app *app,
         if (rank)
             requests[rank].output = NULL;
     }
-    return lake_job_submit(app_lake(app, e), requests, d->nodes, first_out, e);
+    return 0;
 }
 
 int app_job_gang_submit(struct app *app,
@@ -70,19 +70,16 @@ int app_job_gang_submit(struct app *app,
                         int64_t *first_out,
                         struct err *e)
 {
-    AUTO_MEM struct lake_job_request *requests = mem_zero(d->nodes + 1, sizeof *requests);
-    AUTO_MEM char **details = mem_zero(d->nodes + 1, sizeof *details);
+    unsigned nodes = d->nodes ? d->nodes : 1;
+    AUTO_MEM struct lake_job_request *requests = mem_zero(nodes, sizeof *requests);
+    AUTO_MEM char **details = mem_zero(nodes, sizeof *details);
+    int result = make_requests(request, d, nodes, requests, details, e);
 
-    if (d->nodes > 1) {
-        int result = submit_nodes(app, request, d, requests, details, first_out, e);
-        for (unsigned rank = 0; rank < d->nodes; rank++)
-            free(details[rank]);
-        return result;
-    }
-    AUTO_MEM char *text = job_details_text(d, e);
-    requests[0] = *request;
-    requests[0].details = text;
-    return text ? lake_job_submit(app_lake(app, e), requests, 1, first_out, e) : -1;
+    if (result == 0)
+        result = lake_job_submit(app_lake(app, e), requests, nodes, first_out, e);
+    for (unsigned rank = 0; rank < nodes; rank++)
+        free(details[rank]);
+    return result;
 }
 
 unsigned app_job_gang_of(const struct lake_job *job,

@@ -113,49 +113,45 @@ int app_job_gpus_again(const struct app *app,
 
 /* ---- hosts ---- */
 
-static bool is_large_enough(const struct config_host *h, const struct lake_job_request *size)
+static bool is_large_enough(const struct config_host *h, const struct app_job_gpus_order *o)
 {
-    return (h->cpus <= 0 || size->cpus <= h->cpus) &&
-           (h->memory_gb <= 0 || (double)size->memory_mb <= h->memory_gb * 1024);
+    return (h->cpus <= 0 || o->cpus <= h->cpus) &&
+           (h->memory_gb <= 0 || (double)o->memory_mb <= h->memory_gb * 1024);
 }
 
 /* Hosts of the group that have what is wished, of the type as `like` spells it (NULL: of any). */
 static unsigned count_hosts(const struct config *c,
-                            const char *on,
-                            const struct lake_job_request *size,
-                            const struct gpus_wish *wish,
+                            const struct app_job_gpus_order *o,
                             const char *like)
 {
     unsigned n = 0;
 
     for (size_t i = 0; i < c->n_hosts; i++) {
         const struct config_host *h = &c->hosts[i];
-        bool is_in = !strcmp(on, HOST_ANY) || !strcmp(h->pool, on);
+        bool is_in = !strcmp(o->on, HOST_ANY) || !strcmp(h->pool, o->on);
         bool is_type = !like || (h->accelerator && !strcmp(h->accelerator, like));
-        n += is_in && is_type && h->accelerator && h->accelerators >= wish->n &&
-             is_large_enough(h, size);
+        n += is_in && is_type && h->accelerator && h->accelerators >= o->wish.n &&
+             is_large_enough(h, o);
     }
     return n;
 }
 
 int app_job_gpus_hosts(const struct config *c,
-                       const char *on,
-                       const struct lake_job_request *size,
-                       const struct gpus_wish *wish,
-                       unsigned nodes,
+                       const struct app_job_gpus_order *order,
                        struct arena *arena,
                        struct app_job_gpus *out,
                        struct err *e)
 {
+    const struct gpus_wish *wish = &order->wish;
     char asked[80], each[40];
 
     *out = (struct app_job_gpus){.gpus = wish->n, .gpu_type = ""};
-    if (wish->n == 0 || (!wish->type[0] && count_hosts(c, on, size, wish, NULL) >= nodes))
+    if (wish->n == 0 || (!wish->type[0] && count_hosts(c, order, NULL) >= order->nodes))
         return 0;
     for (size_t i = 0; wish->type[0] && i < c->n_hosts; i++) {
         const char *type = c->hosts[i].accelerator;
         if (type && catalog_same_accelerator(wish->type, type) &&
-            count_hosts(c, on, size, wish, type) >= nodes) {
+            count_hosts(c, order, type) >= order->nodes) {
             out->gpu_type = arena_dup(arena, type);
             return 0;
         }
@@ -163,7 +159,7 @@ int app_job_gpus_hosts(const struct config *c,
     return err_set(e, ERR_NOFIT,
                    "%s%s: the hosts of %.60s do not have them (accelerators: in %s), or too few "
                    "CPUs or too little memory beside them",
-                   gpus_wish_text(wish, asked), nodes_text(nodes, each), on, c->file);
+                   gpus_wish_text(wish, asked), nodes_text(order->nodes, each), order->on, c->file);
 }
 
 /* ---- waiting ---- */

@@ -30,13 +30,17 @@ int app_job_gpus_here(const struct gpus *here,
                       struct arena *arena,
                       struct app_job_gpus *out,
                       struct err *e);
-/* The same of hosts (`on`: a group, or any), each of which must have the CPUs and memory of the
- * request besides. */
+/* What so many hosts at once must have. */
+struct app_job_gpus_order {
+    const char *on;        /* a group of hosts, or any */
+    double cpus;           /* beside the GPUs */
+    uint64_t memory_mb;    /* likewise */
+    struct gpus_wish wish; /* of each */
+    unsigned nodes;
+};
+/* The same of hosts. */
 int app_job_gpus_hosts(const struct config *c,
-                       const char *on,
-                       const struct lake_job_request *size,
-                       const struct gpus_wish *wish,
-                       unsigned nodes,
+                       const struct app_job_gpus_order *order,
                        struct arena *arena,
                        struct app_job_gpus *out,
                        struct err *e);

@@ -382,16 +382,16 @@ static int read_gpus(struct app *app,
 {
     bool is_local = strcmp(d->on, "local") == 0;
     struct app_job_gpus found = {0};
-    struct gpus_wish wish;
+    struct app_job_gpus_order order = {
+        .on = d->on, .cpus = r->cpus, .memory_mb = r->memory_mb, .nodes = (unsigned)q->nodes};
     char option[64];
 
-    d->nodes = (unsigned)q->nodes;
+    d->nodes = order.nodes;
     if (is_local && app_job_gpus_read(app, q->gpus, d->nodes, out, &found, e) < 0)
         return -1;
     if (!is_local && q->gpus &&
-        (gpus_wish_read(q->gpus, &wish, e) < 0 ||
-         app_job_gpus_hosts(app_config(app, e), d->on, r, &wish, d->nodes, out->arena, &found, e) <
-             0))
+        (gpus_wish_read(q->gpus, &order.wish, e) < 0 ||
+         app_job_gpus_hosts(app_config(app, e), &order, out->arena, &found, e) < 0))
         return err_wrap(e, "%s", answer_spell(out, "gpus", option));
     app_job_gpus_set(&found, d);
     return 0;

@@ -70,11 +70,11 @@ static int find(struct looking *l,
                 struct app_job_gpus *out,
                 struct err *e)
 {
-    static const struct lake_job_request any_size = {.cpus = 0};
-
-    if (l->location->n_hosts)
-        return app_job_gpus_hosts(l->plan->config, l->location->on, &any_size, wish, nodes,
-                                  l->out->arena, out, e);
+    if (l->location->n_hosts) {
+        const struct app_job_gpus_order order = {
+            .on = l->location->on, .wish = *wish, .nodes = nodes};
+        return app_job_gpus_hosts(l->plan->config, &order, l->out->arena, out, e);
+    }
     if (!l->looked)
         app_job_gpus_find(l->app, &l->here);
     l->looked = true;

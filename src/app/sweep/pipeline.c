@@ -86,8 +86,7 @@ int sweep_pipeline_check_output(const struct sweep_pipeline *p, const char *outp
 int sweep_pipeline_start(struct sweep_pipeline *p,
                          const struct sweep_plan *plan,
                          const char *params,
-                         const char *const *env,
-                         size_t n_env,
+                         const struct field_list *env,
                          int64_t resumed,
                          struct err *e)
 {
@@ -104,7 +103,7 @@ int sweep_pipeline_start(struct sweep_pipeline *p,
         (resumed && app_run_load(p->app, resumed, &last, e) < 0))
         return -1;
     order.resumed = resumed ? &last : NULL;
-    p->plan->request.env = (struct field_list){env, n_env};
+    p->plan->request.env = *env;
     if (!p->warned)
         app_run_warn_envs(p->app, p->plan, &p->out);
     p->warned = true;

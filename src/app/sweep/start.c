@@ -370,8 +370,9 @@ static int start_runs(struct sweep *s, const struct halving_trial *decided, stru
         for (size_t k = 0; k < s->space->n; k++)
             env[k] =
                 arena_printf(s->trials.arena, "%s=%s", s->space->params[k].name, trial->values[k]);
-        if (sweep_pipeline_start(s->pipeline, &s->plan, trial->params, env, s->space->n,
-                                 goes_on ? trial->id : 0, e) < 0)
+        if (sweep_pipeline_start(s->pipeline, &s->plan, trial->params,
+                                 &(struct field_list){env, s->space->n}, goes_on ? trial->id : 0,
+                                 e) < 0)
             return -1;
     }
     return 0;

@@ -110,8 +110,7 @@ int sweep_pipeline_check_output(const struct sweep_pipeline *p, const char *outp
 int sweep_pipeline_start(struct sweep_pipeline *p,
                          const struct sweep_plan *plan,
                          const char *params,
-                         const char *const *env,
-                         size_t n_env,
+                         const struct field_list *env,
                          int64_t resumed,
                          struct err *e);
 
