@@ -178,11 +178,11 @@ fails 2 'profile mnist has imported runs and no command; give it one: tradewind 
 fails 2 'imported runs and no command' autoprovision mnist --values epoch=2 --max-time 1h
 fails 2 'column epoch is no value of the command' profile mnist --cpus 1 --mems 256 -- true --n '{1,2}'
 fails 2 'no column n, of which the command has a list' profile mnist --cpus 1 --mems 256 -- true --epoch 1 --n '{1,2}'
-check "imported runs get a command" "$TRADEWIND" profile mnist --cpus 1 --mems 256 -- true --epoch '{1,2}' >/dev/null 2>&1
+check "imported runs get a command" "$TRADEWIND" profile mnist --cpus 1 --mems 256 -- true --epoch '{1,2}' >text 2>progress || sed 's/^/# /' progress
 run profile show mnist --json
 is "$(json "d['template'], d['imported'], d['runs'], d['cpus'], d['model']['runs']" <<<"$out")" \
     "true --epoch '{1,2}' 8 2 [1.0] 10" "which runs on its own sizes, and counts as well"
-check "a command" "$TRADEWIND" profile cmd --cpus 1 --mems 256 -- true --epoch '{1,2,3}' --seed 7 >/dev/null 2>&1
+check "a command" "$TRADEWIND" profile cmd --cpus 1 --mems 256 -- true --epoch '{1,2,3}' --seed 7 >text 2>progress || sed 's/^/# /' progress
 run profile import cmd runs.csv --json
 is "$(json "d['added'], d['learned_from']" <<<"$out")" "8 11" "gets imported runs"
 printf 'cpus,memory_mb,epoch,batch,runtime_s\n1,512,1,8,10\n' >bad.csv
