@@ -20,12 +20,20 @@ void app_job_gpus_set(const struct app_job_gpus *from, struct job_details *d)
 
 /* ---- this machine ---- */
 
+static bool keep_looking(void *context)
+{
+    const struct app *const *app = context;
+
+    app_status(*app, "looking for GPUs");
+    return !app_cancelled(*app);
+}
+
 void app_job_gpus_find(const struct app *app, struct gpus *out)
 {
     const char *cuda = app_variable(app, "CUDA_VISIBLE_DEVICES");
     size_t all;
 
-    gpus_find(out, cuda && strstr(cuda, "GPU-"));
+    gpus_find(out, cuda && strstr(cuda, "GPU-"), keep_looking, &app);
     all = out->n;
     gpus_narrow(out, "nvidia", cuda);
     gpus_narrow(out, "amd", app_variable(app, "HIP_VISIBLE_DEVICES"));

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "broker/core/gpus.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +207,8 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->continues = json_integer_value(json_object_get(out->root, "continues"));
-    out->gpus = (unsigned)json_integer_value(json_object_get(out->root, "gpus"));
+    json_int_t gpus = json_integer_value(json_object_get(out->root, "gpus"));
+    out->gpus = gpus > 0 && gpus <= GPUS_WISH_MAX ? (unsigned)gpus : 0;
     out->rank = (unsigned)json_integer_value(json_object_get(out->root, "rank"));
     out->nodes = (unsigned)json_integer_value(json_object_get(out->root, "nodes"));
     out->servers = (unsigned)json_integer_value(json_object_get(out->root, "servers"));

@@ -196,11 +196,17 @@ bool gpus_read_rocm(const char *text, struct gpus *out)
 
 /* ---- asking them ---- */
 
-static bool has_time(void *context)
-{
-    const double *until_s = context;
+struct asking {
+    double until_s;
+    bool (*go_on)(void *context);
+    void *context;
+};
 
-    return time_monotonic_s() < *until_s;
+static bool may_wait(void *context)
+{
+    const struct asking *a = context;
+
+    return time_monotonic_s() < a->until_s && a->go_on(a->context);
 }
 
 /* The first failure is told: it is why there are no GPUs. */
@@ -218,14 +224,17 @@ __attribute__((format(printf, 2, 3))) static void note(struct gpus *g, const cha
             *c = '?';
 }
 
-static void ask(struct gpus *g, const char *const *argv, bool (*read)(const char *, struct gpus *))
+static void ask(struct gpus *g,
+                struct asking *a,
+                const char *const *argv,
+                bool (*read)(const char *, struct gpus *))
 {
     AUTO_CLEAR(buf) struct buf text;
-    double until_s = time_monotonic_s() + TOOL_S;
-    struct program_run run = {.argv = argv, .go_on = has_time, .context = &until_s, .out = &text};
+    struct program_run run = {.argv = argv, .go_on = may_wait, .context = a, .out = &text};
     struct err why = {0};
 
     buf_init(&text, OUTPUT_MAX);
+    a->until_s = time_monotonic_s() + TOOL_S;
     int ran = program_run(&run, &why);
     const char *said = buf_str(&text);
     if (ran < 0)
@@ -243,7 +252,7 @@ static void ask(struct gpus *g, const char *const *argv, bool (*read)(const char
         note(g, "%s prints no list of GPUs: %.*s", argv[0], (int)strcspn(said, "\n"), said);
 }
 
-void gpus_find(struct gpus *out, bool uuids)
+void gpus_find(struct gpus *out, bool uuids, bool (*go_on)(void *context), void *context)
 {
     static const char *const nvidia[] = {"nvidia-smi", "--query-gpu=index,name,memory.total",
                                          "--format=csv,noheader,nounits", NULL};
@@ -251,12 +260,14 @@ void gpus_find(struct gpus *out, bool uuids)
                                        "--format=csv,noheader,nounits", NULL};
     static const char *const rocm[] = {"rocm-smi", "--showproductname", "--json", NULL};
 
+    struct asking a = {.go_on = go_on, .context = context};
+
     out->n = 0;
     out->trouble[0] = '\0';
-    ask(out, nvidia, gpus_read_nvidia);
+    ask(out, &a, nvidia, gpus_read_nvidia);
     if (uuids && out->n)
-        ask(out, uuid, gpus_read_uuids);
-    ask(out, rocm, gpus_read_rocm);
+        ask(out, &a, uuid, gpus_read_uuids);
+    ask(out, &a, rocm, gpus_read_rocm);
 }
 
 /* ---- those that are visible ---- */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 
 #define GPUS_LISTED_MAX 64
+/* That one job may ask for: more than any machine has. */
+#define GPUS_WISH_MAX 1024
 
 struct gpu {
     char id[16];      /* "nvidia:0", "amd:1": the vendor, and the number that its tool gives */
@@ -25,8 +27,9 @@ struct gpus {
 };
 
 /* Asks both tools, found by $PATH, for a bounded time. A tool that is missing, fails, hangs or
- * prints anything else adds no GPU. uuids: nvidia-smi is asked for those, too. */
-void gpus_find(struct gpus *out, bool uuids);
+ * prints anything else adds no GPU. uuids: nvidia-smi is asked for those, too. go_on is asked a few
+ * times a second; false ends the tool. */
+void gpus_find(struct gpus *out, bool uuids, bool (*go_on)(void *context), void *context);
 
 /* What the tools print; pure. False: it is no list of GPUs, and nothing was added. */
 bool gpus_read_nvidia(const char *csv, struct gpus *out);

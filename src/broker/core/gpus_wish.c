@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any machine has. */
-#define WISH_MAX 1024
 #define WORDS_MAX 16
 
 /* ---- the wish ---- */
@@ -22,7 +20,7 @@ static bool read_count(const char *text, unsigned *out)
     if (digits == 0 || digits > 4 || text[digits])
         return false;
     *out = (unsigned)strtoul(text, &end, 10);
-    return *out <= WISH_MAX;
+    return *out <= GPUS_WISH_MAX;
 }
 
 static bool is_type_name(const char *text, size_t n)
@@ -48,7 +46,7 @@ int gpus_wish_read(const char *text, struct gpus_wish *out, struct err *e)
     if (!is_type_name(text, n) || (counted && (!read_count(text + n + 1, &out->n) || !out->n)))
         return err_set(e, ERR_USAGE,
                        "\"%.60s\" is not a number of GPUs: write 2, A100:2 or A100, at most %d",
-                       text, WISH_MAX);
+                       text, GPUS_WISH_MAX);
     snprintf(out->type, sizeof out->type, "%.*s", (int)n, text);
     return 0;
 }

@@ -10,6 +10,7 @@ static void round_trip(void)
     struct spec_pair envs[] = {{"B", "2"}, {"A", "1 \"x\"\n"}, {"E", ""}};
     struct spec_pair submitter[] = {{"PATH", "/bin"}};
     const char *const secrets[] = {"TOKEN"};
+    const char *const devices[] = {"nvidia:0 Tesla T4", "nvidia:1 Tesla T4"};
     const struct job_details d = {
         .envs = envs,
         .n_envs = 3,
@@ -18,6 +19,10 @@ static void round_trip(void)
         .secrets = secrets,
         .n_secrets = 1,
         .on = "pool",
+        .gpus = 2,
+        .gpu_type = "T4",
+        .devices = devices,
+        .n_devices = 2,
         .stage = "train",
         .git_commit = "0123abcd",
         .git_dirty = true,
@@ -37,6 +42,9 @@ static void round_trip(void)
               strcmp(back.submitter[0].value, "/bin") == 0,
           "the submitter's");
     CHECK(back.n_secrets == 1 && strcmp(back.secrets[0], "TOKEN") == 0, "the names of secrets");
+    CHECK(back.gpus == 2 && strcmp(back.gpu_type, "T4") == 0 && back.n_devices == 2 &&
+              strcmp(back.devices[1], devices[1]) == 0,
+          "the GPUs");
     CHECK(strcmp(back.on, "pool") == 0 && strcmp(back.stage, "train") == 0 &&
               strcmp(back.git_commit, "0123abcd") == 0 && back.git_dirty &&
               back.checkpoint_s == 90.5 && back.continues == 17,
@@ -53,7 +61,8 @@ static void defaults(void)
     CHECK(text && strcmp(text, "{\"on\":\"local\"}") == 0, "what is not given is not told");
     CHECK(job_details_parse("{\"later\": [1]}", &back, &e) == 0 && strcmp(back.on, "local") == 0 &&
               strcmp(back.stage, "") == 0 && strcmp(back.git_commit, "") == 0 && !back.git_dirty &&
-              back.checkpoint_s == 0 && back.n_envs == 0 && back.n_secrets == 0,
+              back.checkpoint_s == 0 && back.gpus == 0 && back.n_devices == 0 && back.n_envs == 0 &&
+              back.n_secrets == 0,
           "missing keys are none, unknown ones are skipped");
 }
 

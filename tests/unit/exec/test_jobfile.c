@@ -23,6 +23,7 @@ static void test_round_trip(void)
                          .secrets = secrets,
                          .n_secrets = 1,
                          .image = "a/b:1",
+                         .gpus = JOBFILE_NVIDIA,
                          .mounts = mounts,
                          .n_mounts = 2,
                          .cpus = 0.1,
@@ -51,7 +52,7 @@ static void test_round_trip(void)
               out.log_max == 1 << 20 && out.lease_s == 600,
           "numbers to the last bit");
     CHECK(!strcmp(out.power_off, "sudo poweroff\n"), "the command that powers off");
-    CHECK(!strcmp(out.image, "a/b:1"), "the image");
+    CHECK(!strcmp(out.image, "a/b:1") && out.gpus == JOBFILE_NVIDIA, "the image, and its GPUs");
     same = out.n_mounts == 2;
     for (size_t i = 0; same && i < 2; i++)
         same = !strcmp(out.mounts[i].source, mounts[i].source) &&

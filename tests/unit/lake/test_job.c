@@ -195,9 +195,16 @@ static void whole_life(struct scratch *s, struct lake *l)
                                 .cost_basis = "list price",
                                 .machine = "local",
                                 .limits = "cgroup v2"};
+    struct lake_job_change held = {
+        .id = id, .to = LAKE_JOB_LAUNCHING, .runtime_s = -1, .devices = "nvidia:0,nvidia:1"};
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job whole;
 
-    step(l, id, LAKE_JOB_LAUNCHING, NULL);
+    CHECK(lake_job_step(l, &held, 1, &e) == 0 && held.applied, "launching with GPUs %s", e.text);
     step(l, id, LAKE_JOB_FETCHING, NULL);
+    CHECK(lake_job_load(l, id, arena, &whole, &e) == 0 &&
+              strcmp(whole.devices, "nvidia:0,nvidia:1") == 0,
+          "which its record keeps %s", e.text);
     s->now_ms = INT64_C(1794782200000);
     step(l, id, LAKE_JOB_RUNNING, NULL);
     CHECK(look(l, id).started_ms == INT64_C(1794782200000), "when it started");
