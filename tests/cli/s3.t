@@ -242,6 +242,7 @@ export TRADEWIND_HOME=$scratch/away TRADEWIND_BROKER_IDLE_S=30 TRADEWIND_BROKER_
 forward
 run init --store s3://cli-lake/away --endpoint "http://127.0.0.1:$port"
 is "$code" 0 "a lake behind a connection that can break"
+"$TRADEWIND" put data/a /in/
 run job submit --output kept -- sh -c "while [ ! -e '$scratch/go' ]; do sleep .05; done
     head -c 3000000 /dev/urandom >\$TRADEWIND_OUTPUT/x"
 check "a job runs" job_is running 60
