@@ -317,25 +317,47 @@ static void find_plans(struct dual *d, size_t steps)
     dual_anneal(d, from, steps);
 }
 
-static void search(struct dual *d, struct finding *out)
+/* The root of the search, bounded; NULL when it has no wanted plan. */
+static struct dual_node *bounded_root(struct dual *d, double **chosen, size_t n_passes)
 {
-    AUTO_MEM double **chosen = mem_zero(d->n, sizeof *chosen);
-    struct ahead ahead = {.dropped = (double)INFINITY};
-    struct dual_tuning t = {.passes = PASSES_ROOT, .is_root = true, .chosen = chosen};
-    struct dual_node *root = dual_node_new(d);
+    struct dual_tuning t = {.passes = n_passes, .is_root = true, .chosen = chosen};
+    AUTO_MEM struct dual_node *root = dual_node_new(d);
 
-    for (size_t s = 0; s < d->n; s++)
-        chosen[s] = mem_zero(d->stages[s].n_options, sizeof **chosen);
     root->most_ns = d->aim.limit_ns[d->aim.layer];
     bool left = dual_windows(d, root);
     root->least_ns = d->least_ns;
-    if (left) {
-        start_multipliers(d, root);
-        left = dual_bound(d, root, &t);
+    if (!left)
+        return NULL;
+    start_multipliers(d, root);
+    return dual_bound(d, root, &t) ? TAKE(root) : NULL;
+}
+
+/* How often the weighings of a node chose each option, per stage. */
+static double **chosen_new(const struct dual *d)
+{
+    double **chosen = mem_zero(d->n, sizeof *chosen);
+
+    for (size_t s = 0; s < d->n; s++)
+        chosen[s] = mem_zero(d->stages[s].n_options, sizeof **chosen);
+    return chosen;
+}
+
+static void chosen_free(const struct dual *d, double **chosen)
+{
+    for (size_t s = 0; s < d->n; s++)
+        free(chosen[s]);
+    free(chosen);
+}
+
+static void search(struct dual *d, struct finding *out)
+{
+    double **chosen = chosen_new(d);
+    struct ahead ahead = {.dropped = (double)INFINITY};
+    struct dual_node *root = bounded_root(d, chosen, PASSES_ROOT);
+
+    if (root) {
         for (size_t i = 0; i < root->n_paths; i++)
             out->lambda += (double)root->multipliers[i];
-    }
-    if (left) {
         find_plans(d, STEPS);
         if (!split(d, &ahead, root, chosen))
             consider_last(d, root);
@@ -345,8 +367,20 @@ static void search(struct dual *d, struct finding *out)
     for (size_t i = 0; i < ahead.n; i++)
         free(ahead.heap[i]);
     free(ahead.heap);
-    for (size_t s = 0; s < d->n; s++)
-        free(chosen[s]);
+    chosen_free(d, chosen);
+}
+
+/* Budget and deadline together leave no plan, by the bounds of the root alone. */
+static bool is_ruled_out(struct dual *d)
+{
+    if (isinf(d->aim.budget_microusd) || isinf(d->aim.limit_ns[d->aim.layer]))
+        return false;
+    double **chosen = chosen_new(d);
+    struct dual_node *root = bounded_root(d, chosen, PASSES);
+    bool ruled_out = !root;
+    chosen_free(d, chosen);
+    free(root);
+    return ruled_out;
 }
 
 static struct dual_aim aim_of(const struct goal *g)
@@ -415,6 +449,10 @@ static bool find_allowed(struct dual *d, struct finding *out)
     struct dual_aim aim = d->aim;
     bool limited = !isinf(aim.limit_ns[LAYER_MID]) || !isinf(aim.budget_microusd);
 
+    if (is_ruled_out(d)) {
+        out->proven = true;
+        return false;
+    }
     find_plans(d, STEPS_FIRST);
     if (d->found || !limited)
         return true;
