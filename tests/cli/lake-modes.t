@@ -60,7 +60,8 @@ is "$code" 0 "fsck alone changes nothing"
 is "$(stat -c %a "$blob")" 644 "of that"
 run fsck --fix-modes
 is "$code" 0 "fsck --fix-modes $err"
-contains "$out" "3 files and directories that others could read or write are closed to them." "says what it did"
+# The log files of an open database have its mode: they count where no broker had them open before.
+check "says what it did" grep -q '^[35] files and directories that others could read or write are closed to them.$' <<<"$out"
 is "$(open_to_others "$TRADEWIND_HOME")" "" "and does it"
 is "$("$TRADEWIND" fsck --fix-modes --json | json 'd["modes_fixed"]')" 0 "once"
 
