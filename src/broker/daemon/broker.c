@@ -165,7 +165,7 @@ static int resume_all(struct broker *b, struct err *e)
         struct queue_job entry;
         hosts_queue_job(&j->job, &j->details, &entry);
         /* A job whose program has ended left its GPUs. */
-        if (j->job.state == LAKE_JOB_STORING) {
+        if (j->job.state >= LAKE_JOB_STORING) {
             entry.gpus = 0;
             entry.held = NULL;
         }
