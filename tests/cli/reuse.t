@@ -68,7 +68,7 @@ run: python3 prep.py >"$TRADEWIND_OUTPUT/data/x"
 name: train
 inputs: [prep.data]
 outputs: {model: 0.001}
-envs: {LR: 0.1}
+envs: {LR: 0.1, DEPTH: 2}
 run: python3 train.py >"$TRADEWIND_OUTPUT/model/x"
 ---
 name: evaluate
@@ -82,6 +82,8 @@ is "$(why train w/p.yaml "w['reused'], w['job'], w['code']")" \
     "(False, None, 'All of its code counts: it has not finished yet.')" "before its first run all counts"
 is "$(states w/p.yaml)" "prep=finished train=finished evaluate=finished" "the first run"
 is "$(states w/p.yaml)" "$every" "nothing changed"
+is "$(why train w/p.yaml "$reused, $changes")" "(True, [])" \
+    "and --why says so, in whatever order the file has the variables"
 is "$(why train w/p.yaml "w['used']")" "['lib/__init__.py', 'lib/net.py', 'train.py']" \
     "what train used is known"
 

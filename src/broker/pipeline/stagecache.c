@@ -22,6 +22,28 @@ static void hash_words(struct sha256 *h, const char *what, const char *const *wo
         sha256_add(h, words[i], strlen(words[i]) + 1);
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct run_pair *one = a, *other = b;
+
+    return strcmp(one->key, other->key);
+}
+
+/* A run that was stored has its variables and mounts in the order of their names, a pipeline file
+ * in any. */
+static void hash_pairs(struct sha256 *h, const char *what, const struct run_pair *pairs, size_t n)
+{
+    AUTO_MEM struct run_pair *sorted = mem_zero(n + 1, sizeof *sorted);
+
+    if (n > 0)
+        memcpy(sorted, pairs, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_key);
+    for (size_t k = 0; k < n; k++) {
+        const char *const words[] = {sorted[k].key, sorted[k].value};
+        hash_words(h, what, words, 2);
+    }
+}
+
 /* Everything but the input. */
 static void hash_plan(struct sha256 *h,
                       const struct run_stage_plan *p,
@@ -38,14 +60,8 @@ static void hash_plan(struct sha256 *h,
         sha256_add(h, &p->servers, sizeof p->servers);
     if (p->image)
         hash_words(h, "image", &p->image, 1);
-    for (size_t k = 0; k < p->n_mounts; k++) {
-        const char *const pair[] = {p->mounts[k].key, p->mounts[k].value};
-        hash_words(h, "mount", pair, 2);
-    }
-    for (size_t k = 0; k < p->n_envs; k++) {
-        const char *const pair[] = {p->envs[k].key, p->envs[k].value};
-        hash_words(h, "env", pair, 2);
-    }
+    hash_pairs(h, "mount", p->mounts, p->n_mounts);
+    hash_pairs(h, "env", p->envs, p->n_envs);
 }
 
 bool stagecache_learns(const struct run_stage_plan *p)
