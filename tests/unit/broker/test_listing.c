@@ -65,7 +65,8 @@ static char *list(const char *dir, bool with_commit, struct listing *out)
 {
     AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
     AUTO_MEM char *scratch = mem_printf("%s/scratch", base);
-    const struct listing_options options = {dir, with_commit ? scratch : NULL};
+    const struct listing_options options = {.directory = dir,
+                                            .scratch = with_commit ? scratch : NULL};
     AUTO_CLEAR(buf) struct buf b;
     struct listing own;
     struct err e = {0};
