@@ -29,6 +29,10 @@ fails 2 'no command "kitchen"' kitchen
 fails 2 'no command "kitchen"' help kitchen
 fails 2 'no command "--verzion"' --verzion
 fails 2 'no command ""' ''
+fails 2 'no command "compare"; did you mean "run compare" or "job compare"?' compare 1 2
+fails 2 'no command "sweeps"; did you mean "sweep ls"?' sweeps
+fails 2 'no command "jobs"; did you mean "job ls"?' jobs --all
+fails 2 'no command "jobs"; did you mean "job show"?' jobs show 3
 # Words of other tools lead to commands that exist.
 for word in launch exec status queue logs cancel stop down check show-gpus sbatch srun squeue scancel sacct sinfo add repro; do
     fails 2 "no command \"$word\"; for " "$word"

@@ -2,6 +2,7 @@
 
 #include "app/core/operation.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "cli/core/help.h"
@@ -15,6 +16,8 @@
 
 /* Bound of the commands, and of the options of one command. */
 #define CANDIDATES_MAX 128
+/* Bound of the names that stand for one word. */
+#define MEANT_BYTES 1024
 
 static bool spells(const char *name, const char *const *words, size_t n, size_t *used)
 {
@@ -88,13 +91,38 @@ static const struct {
     {"repro", "dvc repro", "run"},
 };
 
+/* "jobs" for "job ls", and "compare" for "job compare" or "run compare". New string; NULL when
+ * there is none. */
+static char *commands_meant(const char *word, bool is_alone)
+{
+    AUTO_CLEAR(buf) struct buf b;
+    size_t len = strlen(word);
+
+    buf_init(&b, MEANT_BYTES);
+    for (const struct command *const *c = commands; *c; c++) {
+        if (strcmp((*c)->name, word) == 0)
+            return NULL;
+        const char *blank = strchr((*c)->name, ' ');
+        size_t group = blank ? (size_t)(blank - (*c)->name) : 0;
+        bool is_plural = is_alone && group && len == group + 1 && word[group] == 's' &&
+                         strncmp(word, (*c)->name, group) == 0 && strcmp(blank + 1, "ls") == 0;
+        if (is_plural || (blank && strcmp(blank + 1, word) == 0))
+            buf_printf(&b, "%s\"%s\"", *buf_str(&b) ? " or " : "", (*c)->name);
+    }
+    return *buf_str(&b) ? mem_dup(buf_str(&b)) : NULL;
+}
+
 int command_unknown(const char *const *words, size_t n, struct err *e)
 {
+    bool two_words = n > 1 && words[1][0] != '-';
+    AUTO_MEM char *meant = command_is_group(words[0]) ? NULL : commands_meant(words[0], !two_words);
+
     for (size_t i = 0; i < sizeof counterparts / sizeof *counterparts; i++)
         if (strcmp(words[0], counterparts[i].word) == 0)
             return err_set(e, ERR_USAGE, "no command \"%s\"; for `%s` use `tradewind %s`", words[0],
                            counterparts[i].tool, counterparts[i].command);
-    bool two_words = n > 1 && words[1][0] != '-';
+    if (meant)
+        return err_set(e, ERR_USAGE, "no command \"%s\"; did you mean %s?", words[0], meant);
     AUTO_MEM char *typed = two_words ? mem_printf("%s %s", words[0], words[1]) : mem_dup(words[0]);
     const char *names[CANDIDATES_MAX];
     size_t n_names = 0;
