@@ -64,6 +64,10 @@ is "$(grep -c '<circle' errors.svg)" 9 "three panels of three points"
 contains "$(<errors.svg)" "against CPUs" "one against CPUs"
 contains "$(<errors.svg)" "against memory, GiB" "one against memory"
 contains "$(<errors.svg)" "against the measured run time" "one against the run time"
+# The profile says 10, 20 and 40 s of them.
+printf 'epoch,runtime_s,cpus,memory_mb\n1,10.05,1,512\n2,20.01,1,512\n4,39.97,1,512\n' >near.csv
+run profile evaluate mnist near.csv
+contains "$out" "mean absolute error  0.03 s" "a small error keeps its digits"
 printf 'epoch,runtime_s,cpus,memory_mb\n1,12,1,512\n' >one.csv
 run profile evaluate mnist one.csv --json
 is "$(json "d['explained_variance']" <<<"$out")" None "one run has no variance"

@@ -208,8 +208,9 @@ static void notice_rest(const struct app *app,
     size_t over = app_job_batch_over(batch), finished = app_job_batch_finished(batch);
 
     if (over < batch->n && !killed)
-        app_notice(app, "%zu jobs still run; tradewind profile fit %s learns from them too",
-                   batch->n - over, name);
+        app_notice(app, "%zu job%s still running; tradewind profile fit %s learns from %s too",
+                   batch->n - over, batch->n - over == 1 ? " is" : "s are", name,
+                   batch->n - over == 1 ? "it" : "them");
     if (over > finished)
         notice_failed(app, batch, over - finished);
 }

@@ -53,7 +53,10 @@ static void print_evaluation(struct operate_text *t, const void *record)
     else
         fprintf(t->out, "profile %s on its own %lld runs, each predicted from all others\n",
                 v->name, (long long)v->runs);
-    fprintf(t->out, "mean absolute error  %s\n", time_text(v->mean_absolute_error_s, error));
+    if (v->mean_absolute_error_s < 1)
+        fprintf(t->out, "mean absolute error  %.4g s\n", v->mean_absolute_error_s);
+    else
+        fprintf(t->out, "mean absolute error  %s\n", time_text(v->mean_absolute_error_s, error));
     fprintf(t->out, "mean squared error   %.4g s\u00b2\n", v->mean_squared_error_s2);
     if (isnan(v->explained_variance))
         fputs("explained variance   undefined against their mean: all took as long\n", t->out);
