@@ -27,6 +27,9 @@ holds() {
 
 # ---- a grid with a metric ----
 
+is "$("$TRADEWIND" sweep ls --json)" "[]" "there are no sweeps"
+contains "$("$TRADEWIND" sweep ls)" "tradewind sweep NAME -- COMMAND" "and the text says how to start one"
+
 check "a grid over a log range" "$TRADEWIND" sweep grid --metric loss --output model -- \
     sh -c 'echo "[TRADEWIND_METRIC] loss 1 $0"; echo $0 >"$TRADEWIND_OUTPUT/lr"' '{lr=log:1e-3..1e-1}' >text 2>progress
 contains "$(<progress)" "sweep grid: 3 jobs, 0 finished before, 3 submitted now" "one trial per power of ten"
@@ -46,6 +49,18 @@ is "$("$TRADEWIND" cat /model/lr@model:best)" 0.1 "and the best is another"
 
 check "trials that never print the metric" "$TRADEWIND" sweep silent --metric loss -- true '{1,2}' >text 2>progress
 contains "$(<progress)" "sweep silent: no trial has the metric loss: they have no ranks, and none is the best" "the command says so"
+
+"$TRADEWIND" sweep failing -- sh -c 'test $0 = 2 || { echo no data; exit 3; }' '{1,2,3}' >text 2>progress
+is "$?" 1 "trials that fail"
+contains "$(<progress)" "sweep failing: 2 of 3 trials failed; job " "are counted"
+contains "$(<progress)" ": exit code 3; its log ends: no data" "with the reason of the first"
+
+# The best of grid is 0.1 since its goal is max.
+"$TRADEWIND" sweep ls --json >out.json
+is "$(json "[(s['name'], s['search'], s['trials'], s['finished'], s['metric'], s['value']) for s in d]" <out.json)" \
+    "[('failing', 'grid', 3, 1, None, None), ('grid', 'grid', 3, 3, 'loss', 0.1), ('silent', 'grid', 2, 2, 'loss', None)]" "sweep ls"
+is "$(json "[s['best'] for s in d]" <out.json)" "[None, '$("$TRADEWIND" sweep show grid --json | json "d['best']")', None]" \
+    "with the output of the best trial"
 
 # ---- random ----
 

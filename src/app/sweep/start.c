@@ -563,6 +563,44 @@ static void warn_no_metric(const struct sweep *s)
                    s->plan.name, s->plan.metric);
 }
 
+/* The job of the trial that failed; 0 = none. */
+static int find_failed(struct lake *l,
+                       const struct sweep_trial *t,
+                       struct arena *arena,
+                       struct lake_job *out,
+                       struct err *e)
+{
+    for (size_t i = t->n_jobs; i-- > 0;) {
+        if (lake_job_load(l, t->jobs[i], arena, out, e) < 0)
+            return -1;
+        if (out->state == LAKE_JOB_FAILED || out->state == LAKE_JOB_LOST)
+            return 1;
+    }
+    return 0;
+}
+
+/* Why the first of the trials that failed did. */
+static int warn_failed(const struct sweep *s, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
+    struct lake *l = app_lake(s->app, e);
+    struct lake_job first, job;
+    size_t n = 0;
+
+    for (size_t i = 0; l && i < s->trials.n; i++) {
+        if (s->trials.items[i].state != HALVING_FAILED)
+            continue;
+        int found = find_failed(l, &s->trials.items[i], arena, n ? &job : &first, e);
+        if (found < 0)
+            return -1;
+        n += found > 0;
+    }
+    if (n)
+        app_notice(s->app, "sweep %s: %zu of %zu trials failed; job %" PRId64 ": %s", s->plan.name,
+                   n, s->trials.n, first.id, first.reason);
+    return l ? 0 : -1;
+}
+
 static int answer_all(struct sweep *s, struct err *e)
 {
     struct app_sweep head = {0};
@@ -574,6 +612,8 @@ static int answer_all(struct sweep *s, struct err *e)
         sweep_trials_measure(&s->trials, s->app, &s->plan, e) < 0 || update_best(s, e) < 0)
         return -1;
     warn_no_metric(s);
+    if (warn_failed(s, e) < 0)
+        return -1;
     int result = sweep_trials_report(&s->trials, s->app, &s->plan, s->out, &head, e);
     result = result < 0 ? -1 : answer_head(s->out, &head, e);
     app_sweep_clear(&head);

@@ -6,7 +6,7 @@
 #include "app/job/job.h"
 
 /* clang-format off */
-#define SWEEP_OPERATIONS(X) X(sweep_start) X(sweep_get)
+#define SWEEP_OPERATIONS(X) X(sweep_start) X(sweep_get) X(sweep_list)
 /* clang-format on */
 SWEEP_OPERATIONS(OPERATION_DECLARE)
 
@@ -34,6 +34,16 @@ struct app_sweep {
     const char *best;            /* set version that the best trial made; NULL = none */
     struct field_records trials; /* struct app_sweep_trial, the best first */
     bool is_pipeline;            /* in no field */
+};
+
+/* One sweep of sweep.list. */
+struct app_sweep_listed {
+    const char *name, *search;
+    int64_t trials, finished;
+    const char *metric; /* NULL = none is known */
+    double value;       /* of the best finished trial; NAN = none */
+    int64_t cost_microusd;
+    const char *best; /* as in struct app_sweep */
 };
 
 #endif

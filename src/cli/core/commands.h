@@ -25,8 +25,8 @@
     COMMAND(session_finish) COMMAND(session_abort) COMMAND(pin) COMMAND(gc) COMMAND(fsck)          \
     COMMAND(replay) COMMAND(rerun)                                                                 \
     TITLE("Experiments", sweep)                                                                    \
-    COMMAND(sweep_show) COMMAND(profile) COMMAND(profile_show) COMMAND(profile_ls)                 \
-    COMMAND(profile_predict) COMMAND(profile_fit) COMMAND(profile_import)                          \
+    COMMAND(sweep_show) COMMAND(sweep_ls) COMMAND(profile) COMMAND(profile_show)                   \
+    COMMAND(profile_ls) COMMAND(profile_predict) COMMAND(profile_fit) COMMAND(profile_import)      \
     COMMAND(profile_evaluate) COMMAND(autoprovision)                                               \
     TITLE("Markets", market_import)                                                                \
     COMMAND(market_ls) COMMAND(market_stats) COMMAND(market_tables) COMMAND(market_replay)         \

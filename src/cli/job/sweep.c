@@ -1,4 +1,5 @@
-/* sweep: the commands `sweep` and `sweep show`, a hyper-parameter search and its trials by rank. */
+/* sweep: the commands `sweep`, `sweep show` and `sweep ls`: a hyper-parameter search, its trials by
+ * rank, and all searches. */
 #include "app/sweep/sweep.h"
 
 #include "base/mem.h"
@@ -241,7 +242,7 @@ static void print_shown(struct operate_text *t, const void *record)
     if (head->stopped)
         fprintf(t->out, ", %lld stopped early", (long long)head->stopped);
     if (head->metric)
-        fprintf(t->out, "; %s of %s is best", strcmp(head->goal, "min") ? "most" : "least",
+        fprintf(t->out, "; the %s %s is best", strcmp(head->goal, "min") ? "highest" : "lowest",
                 head->metric);
     fprintf(t->out, "\n\n");
 }
@@ -267,4 +268,18 @@ const struct command command_sweep_show = {
                                          .end = print_trials,
                                          .clear = shown_clear,
                                          .state_size = sizeof(struct shown)},
+};
+
+/* ---- sweep ls ---- */
+
+const struct command command_sweep_ls = {
+    .name = "sweep ls",
+    .summary = "List sweeps, with their trials, best value and cost",
+    .details = "The best value is that of the metric by which `tradewind sweep show NAME` ranks "
+               "the trials.",
+    .example = "tradewind sweep ls",
+    .operation = &sweep_list_operation,
+    .text =
+        &(const struct command_text){
+            .empty = "There are no sweeps; tradewind sweep NAME -- COMMAND starts one."},
 };
