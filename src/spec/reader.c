@@ -14,6 +14,8 @@
 
 #define SHOWN_BYTES 60
 #define MAX_KNOWN 96
+/* More are not listed in an error. */
+#define KNOWN_SHOWN 10
 
 void *reader_alloc(struct reader *r, size_t n, size_t size)
 {
@@ -213,6 +215,20 @@ static const char *instead_of(const struct reader_value *v)
                : NULL;
 }
 
+/* "; the fields here are hours, rate and work"; "" where there are too many to read. */
+static const char *list_known(struct reader *r, const char *const *known, size_t n)
+{
+    const char *list = "";
+
+    for (size_t i = 0; i < n && n <= KNOWN_SHOWN; i++)
+        list = reader_printf(r, "%s%s%s", i ? list : "; the fields here are ",
+                             i == 0       ? ""
+                             : i + 1 == n ? " and "
+                                          : ", ",
+                             known[i]);
+    return list;
+}
+
 static void unknown_field(const struct reader_value *v,
                           const char *name,
                           const struct reader_field *fields,
@@ -232,7 +248,8 @@ static void unknown_field(const struct reader_value *v,
     else if (close)
         reader_error(v->r, v->line, "unknown field %s: did you mean %s?", quoted, close);
     else
-        reader_error(v->r, v->line, "unknown field %s: remove it", quoted);
+        reader_error(v->r, v->line, "unknown field %s: remove it%s", quoted,
+                     list_known(v->r, known, n));
 }
 
 bool reader_fields(const struct reader_value *v,

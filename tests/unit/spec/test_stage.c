@@ -93,6 +93,10 @@ int main(void)
     static const struct refused bad[] = {
         {"name: a\nrunn: x\n", 2, "stage a: unknown field \"runn\": did you mean run?"},
         {"name: a\nkitchen: x\n", 2, "unknown field \"kitchen\": remove it"},
+        {"estimate: {kitchen: 1}\n", 1,
+         "\"estimate.kitchen\": remove it; the fields here are hours, minutes, seconds, work, "
+         "rate, "
+         "iterations, model, profile, args and setup"},
         {"stages: [a]\n", 1, "unknown field \"stages\": write each stage as a document of its own"},
         {"name: a\n---\nsteps: []\n", 3, "\"steps\": write each stage as a document"},
         {"name: a\ncmd: x\n", 2, "unknown field \"cmd\": write run: COMMAND"},
