@@ -57,6 +57,7 @@ run job save 1
 is "$code" 2 "job save without --rename fails again"
 contains "$err" "job 1 is still unsaved: " "and says what is the case"
 contains "$err" 'a?b must be renamed' "and why"
+contains "$err" "; rename such files with --rename" "and what to do"
 is "$(cat "$TRADEWIND_HOME"/jobs/1/output/plain)" 3 "it stays through new brokers and attempts"
 fails 2 'output: "-x" is not a name' job save 1 --output=-x
 fails 3 "there is no job 99" job save 99

@@ -212,6 +212,7 @@ check "is set" test -n "$("$TRADEWIND" cat /p.test/report/text@p.test:best)"
 fails 2 "--search halving compares trials: add --metric NAME" sweep x --search halving -- true '{1,2}'
 fails 2 "--trials: a grid tries every combination" sweep x --trials 3 -- true '{1,2}'
 fails 2 "x: a grid needs the number of values: write x=0.1..0.9/5" sweep x -- true '{x=0.1..0.9}'
+fails 2 "or a range with its name, as in '{lr=log:1e-4..1e-1}'" sweep x -- true --lr '{log:1e-3..1e-1}'
 fails 2 "--param: \"LR\" is not NAME=VALUES" sweep x p.yaml --param LR
 fails 2 "--param goes with the path of one pipeline file" sweep x --param LR=1,2 -- a b
 fails 2 "--output: p.yaml: no stage makes the set train; its sets: p.train, p.test" sweep x p.yaml --param LR=1,2 --output train

@@ -120,11 +120,18 @@ static int store(struct saving *s, const char *directory, struct err *e)
                : lake_job_store(l, &change, directory, &progress, e);
 }
 
+/* Whether the lake refused the name of a file, and no new one was asked for. */
+static bool is_name(const struct err *why, const struct save_request *q)
+{
+    return why->kind == ERR_USAGE && !q->rename;
+}
+
 static int save(struct saving *s, const char *home, struct err *e)
 {
     const struct save_request *q = s->request;
     AUTO_MEM char *directory = broker_job_path(home, q->id, "output");
     const char *set = q->output && q->output[0] == '@' ? q->output + 1 : q->output;
+    struct err why = {0};
     char option[64];
 
     if (check_unsaved(s, home, e) < 0)
@@ -136,8 +143,10 @@ static int save(struct saving *s, const char *home, struct err *e)
         return err_wrap(e, "%s", answer_spell(s->out, "output", option));
     if (q->rename && kept_rename(directory, note_renamed, s, e) < 0)
         return -1;
-    if (store(s, directory, e) < 0)
-        return err_wrap(e, "job %" PRId64 " is still unsaved", q->id);
+    if (store(s, directory, &why) < 0)
+        return err_set(e, why.kind, "job %" PRId64 " is still unsaved: %s%s%s", q->id, why.text,
+                       is_name(&why, q) ? "; rename such files with " : "",
+                       is_name(&why, q) ? answer_spell(s->out, "rename", option) : "");
     if (s->details.continues)
         checkpoint_drop(home, s->details.continues);
     return 0;

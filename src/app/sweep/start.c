@@ -176,7 +176,7 @@ static int read_space(struct sweep *s, struct err *e)
     if (s->space->n == 0)
         return err_set(e, ERR_USAGE,
                        "the command has no list of values: write one in quotes, as in --lr "
-                       "'{0.1,0.2}'");
+                       "'{0.1,0.2}', or a range with its name, as in '{lr=log:1e-4..1e-1}'");
     size_t wanted = q->trials == FIELD_NONE ? 0 : (size_t)q->trials;
     return q->search == SEARCH_GRID
                ? space_grid(s->space, &s->rows, e)
