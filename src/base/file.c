@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WALK_OPEN_MAX 8
 #define COPY_BYTES ((size_t)256 << 10)
 
 static int copy_by_hand(int from_fd, int to_fd, uint64_t size)
@@ -273,18 +271,68 @@ int file_sync_dir(const char *dir, struct err *e)
     return result;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+/* A tree is removed through descriptors: no path is too long, and no link is followed. What lies
+ * deeper than that many descriptors is moved up to the top first. */
+#define REMOVE_DEPTH 32
+
+struct removal {
+    int top_fd;
+    unsigned n_moved;
+    bool again;
+};
+
+/* Opens a directory, which the user's own programs may have closed to the user. */
+static int open_to_empty(int at, const char *name)
 {
-    (void)st;
-    (void)type;
-    (void)at;
-    (void)remove(path);
-    return 0;
+    AUTO_FD int there = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char self[32];
+
+    if (there < 0)
+        return -1;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", there); /* fchmod refuses O_PATH */
+    (void)chmod(self, S_IRWXU);
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void move_up(struct removal *r, int at, const char *name)
+{
+    char up[32];
+
+    snprintf(up, sizeof up, ".removed-%u", r->n_moved++);
+    r->again |= renameat2(at, name, r->top_fd, up, RENAME_NOREPLACE) == 0;
+}
+
+static void remove_entry(struct removal *r, int at, const char *name, int depth)
+{
+    if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
+        return;
+    int fd = open_to_empty(at, name);
+    DIR *dir = fd < 0 || depth == REMOVE_DEPTH ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        if (depth == REMOVE_DEPTH)
+            move_up(r, at, name);
+        return;
+    }
+    if (depth == 0)
+        r->top_fd = fd;
+    do {
+        r->again = r->again && depth > 0;
+        rewinddir(dir);
+        for (const struct dirent *entry; (entry = readdir(dir));)
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                remove_entry(r, fd, entry->d_name, depth + 1);
+    } while (depth == 0 && r->again);
+    closedir(dir);
+    unlinkat(at, name, AT_REMOVEDIR);
 }
 
 void file_remove_tree(const char *path)
 {
-    nftw(path, remove_entry, WALK_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
+    struct removal r = {.top_fd = -1};
+
+    remove_entry(&r, AT_FDCWD, path, 0);
 }
 
 void *file_map(const char *path, size_t *len_out, struct err *e)

@@ -46,8 +46,8 @@ void file_draft_clear(struct file_draft *d);
 int file_make_dirs(const char *dir, mode_t mode, struct err *e);
 /* The directory's entries are on disk when this returns. */
 int file_sync_dir(const char *dir, struct err *e);
-/* Removes what is at path, with everything below it; links are not followed. What cannot be removed
- * stays. */
+/* Removes what is at path, with everything below it, however deep and even in directories of the
+ * user's that the user may not write; links are not followed. What cannot be removed stays. */
 void file_remove_tree(const char *path);
 
 /* All n bytes to fd, whatever signals come in between. -1 with errno set. */

@@ -29,9 +29,18 @@ int jobdir_open(struct jobdir *d, const char *path, struct err *e)
         return err_set(e, ERR_NOTFOUND, "there is no directory %s", path);
     if (!d->path || stat(d->path, &st) < 0)
         return file_error(e, "open", path);
-    if (S_ISDIR(st.st_mode))
-        return 0;
-    return err_set(e, ERR_USAGE, "%s is not the directory of a job", path);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, ERR_USAGE, "%s is not the directory of a job", path);
+    jobdir_reopen(d);
+    return 0;
+}
+
+void jobdir_reopen(const struct jobdir *d)
+{
+    struct stat st;
+
+    if (stat(d->path, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
+        (void)chmod(d->path, st.st_mode | S_IRWXU);
 }
 
 bool jobdir_exists(const struct jobdir *d)

@@ -15,6 +15,9 @@ struct jobdir {
 
 /* ERR_NOTFOUND when there is none. */
 int jobdir_open(struct jobdir *d, const char *path, struct err *e);
+/* Undoes what the job did to it when it took its own user's rights away: the broker, which is that
+ * user, reads there how the job is and asks for its end. jobdir_open does it, too. */
+void jobdir_reopen(const struct jobdir *d);
 void jobdir_clear(struct jobdir *d);
 /* Whether it is still there. */
 bool jobdir_exists(const struct jobdir *d);

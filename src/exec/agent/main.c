@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,8 +26,6 @@
 #define CLEAR_UP_WAIT_S 5.0
 #define DYING_WAIT_S 0.5
 #define START_TRIES 5
-/* Directories without rights in each other: one more is opened a round. */
-#define CLOSED_DEPTH_MAX 64
 
 static const char usage[] =
     "usage: tradewind-agent run DIR                    run the job in DIR, or follow it\n"
@@ -245,24 +242,11 @@ static int command_release(char **arguments, struct err *e)
     return claim_release(arguments[0], arguments[1], e);
 }
 
-/* What a job made unreadable for its own user can still be removed. */
-static int open_directory(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)at;
-    if (type == FTW_D || type == FTW_DNR)
-        (void)chmod(path, st->st_mode | S_IRWXU);
-    return 0;
-}
-
 static int remove_all(const char *path, struct err *e)
 {
     struct stat st;
 
     file_remove_tree(path);
-    for (int depth = 0; depth < CLOSED_DEPTH_MAX && lstat(path, &st) == 0; depth++) {
-        nftw(path, open_directory, 8, FTW_PHYS);
-        file_remove_tree(path);
-    }
     if (lstat(path, &st) == 0)
         return err_set(e, ERR_IO, "remove %s: something in it cannot be removed", path);
     return 0;

@@ -391,6 +391,7 @@ static void on_time(struct supervisor *s)
         scan(s);
         look_at_memory(s, &s->tree);
         s->watch_at_s = now_s + watch_every_s(s);
+        jobdir_reopen(s->dir);
         if (s->notify_fd < 0)
             look_for_stop(s);
     }
@@ -532,6 +533,7 @@ static void finish(struct supervisor *s)
     end_container(s);
     bool empty = kill_all(s);
 
+    jobdir_reopen(s->dir);
     while (read_output(s))
         continue; /* to its end, unless something that could not be ended still has it open */
     keep_held(s);

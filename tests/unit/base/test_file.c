@@ -119,6 +119,30 @@ static void check_dirs(void)
     file_remove_tree(at("x"));
 }
 
+/* Deeper than a path can be long, and closed to its owner. */
+static void check_deep_tree(void)
+{
+    static const char name[] = "a-name-of-some-length";
+    struct err e = {0};
+    int made = 0;
+
+    CHECK(file_make_dirs(at("deep"), 0700, &e) == 0, "a directory");
+    int fd = open(at("deep"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (; fd >= 0 && made < 600 && mkdirat(fd, name, 0700) == 0; made++) {
+        int next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        symlinkat(at("f"), fd, "link");
+        close(openat(fd, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0400));
+        fchmod(fd, made % 2 ? 0500 : 0);
+        close(fd);
+        fd = next;
+    }
+    close(fd);
+    CHECK(made == 600, "600 levels below it");
+    file_remove_tree(at("deep"));
+    CHECK(access(at("deep"), F_OK) < 0, "all are removed");
+    CHECK(access(at("f"), F_OK) == 0, "but not what links lead to");
+}
+
 static void check_offsets(void)
 {
     struct err e = {0};
@@ -242,6 +266,7 @@ int main(void)
     check_draft();
     check_refusals();
     check_dirs();
+    check_deep_tree();
     check_offsets();
     check_map();
     check_lock();
