@@ -5,6 +5,7 @@
 #include "lake/clean/clean.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static bool is_shared_name(const char *name)
 struct walk {
     const struct lake_modes *modes;
     struct lake_modes_report *report;
+    int top_fd;
+    size_t skip; /* of a path, to what is below the top */
     bool is_shared, is_home;
 };
 
@@ -55,13 +58,39 @@ static bool is_right(const struct walk *w, const struct stat *st, mode_t wanted,
            (w->modes->group == LAKE_MODES_ANY_GROUP || st->st_gid == w->modes->group);
 }
 
-/* Takes away what others may; 0, or -1 with errno. */
-static int fix(const struct walk *w, const char *path, mode_t wanted, bool shared)
+/* Opens what lies below the top, through no link; -1 with errno. */
+static int open_below(int top_fd, const char *below)
+{
+    int fd = openat(top_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    for (below += strspn(below, "/"); fd >= 0 && *below; below += strspn(below, "/")) {
+        AUTO_FD int up = fd;
+        AUTO_MEM char *name = mem_printf("%.*s", (int)strcspn(below, "/"), below);
+        fd = openat(up, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        below += strlen(name);
+    }
+    return fd;
+}
+
+/* Takes away what others may; 0, or -1 with errno. A member of the group that shares a directory
+ * can put a link where a file was: what is changed is what was looked at, or nothing. */
+static int fix(const struct walk *w, const FTSENT *f, mode_t wanted, bool shared)
 {
     gid_t group = w->modes->group;
+    AUTO_FD int fd = open_below(w->top_fd, f->fts_path + w->skip);
+    char path[32];
+    struct stat st;
 
-    if (shared && group != LAKE_MODES_ANY_GROUP && lchown(path, (uid_t)-1, group) < 0)
+    if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
+    if (st.st_dev != f->fts_statp->st_dev || st.st_ino != f->fts_statp->st_ino) {
+        errno = ENOENT;
+        return -1;
+    }
+    if (shared && group != LAKE_MODES_ANY_GROUP &&
+        fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd); /* fchmod refuses O_PATH */
     return chmod(path, wanted);
 }
 
@@ -75,7 +104,8 @@ static void look_at(const struct walk *w, const FTSENT *f, bool shared)
     if (!r->wrong++)
         snprintf(r->first, sizeof r->first, "%s", f->fts_path);
     /* Gone meanwhile: others work here. */
-    if (!w->modes->fix || fix(w, f->fts_path, wanted, shared) == 0 || errno == ENOENT)
+    if (!w->modes->fix || fix(w, f, wanted, shared) == 0 || errno == ENOENT || errno == ELOOP ||
+        errno == ENOTDIR)
         return;
     if (!r->failed++)
         snprintf(r->first_failed, sizeof r->first_failed, "%s: %s", f->fts_path, strerror(errno));
@@ -85,11 +115,14 @@ static int walk(struct walk *w, const char *root, struct err *e)
 {
     AUTO_MEM char *path = mem_dup(root);
     char *const roots[] = {path, NULL};
-    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    AUTO_FD int top_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    FTS *tree = top_fd < 0 ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     bool shared = w->is_shared;
 
     if (!tree)
         return file_error(e, "read", root);
+    w->top_fd = top_fd;
+    w->skip = strlen(root);
     for (FTSENT *f; (f = fts_read(tree));) {
         if (w->modes->most && w->report->seen >= w->modes->most)
             break;
