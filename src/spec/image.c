@@ -4,14 +4,22 @@
 
 #define IMAGE_MAX 512
 
+/* isalnum without the locale. */
+static bool is_alnum(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
 bool spec_is_image(const char *text)
 {
-    size_t n = strlen(text);
+    bool begins = true;
 
-    if (n == 0 || n > IMAGE_MAX || text[0] == '-')
+    if (strlen(text) > IMAGE_MAX)
         return false;
-    for (; *text; text++)
-        if (*text <= ' ' || *text > '~' || strchr("\"'\\", *text))
+    for (; *text; text++) {
+        if (!is_alnum(*text) && (begins || !strchr("._-:@/", *text)))
             return false;
-    return true;
+        begins = *text == '/';
+    }
+    return !begins;
 }

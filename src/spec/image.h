@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Whether text can be one, without "docker:": printable, no spaces or quotes, no option. */
+/* Whether text can be one, without "docker:": letters, digits, and ".", "_", "-", ":", "@" between
+ * them, in parts that "/" divides and that begin with a letter or digit: no option, no path. */
 bool spec_is_image(const char *text);
 
 #endif

@@ -45,6 +45,10 @@ refused 5 "image x: podman is not installed on this machine, and docker fails: C
     job submit --image x -- true
 refused 2 "--image --privileged: is not the name of a container image" \
     job submit --image=--privileged -- true
+for name in ../x /x x/../y './x' 'x;id' 'x y' 'x$(id)' x/ ''; do
+    refused 2 "--image docker:$name: is not the name of a container image" \
+        job submit --image="docker:$name" -- true
+done
 # On another machine the agent finds out, before the command starts.
 agent=${TRADEWIND_BUILD:-$root/build}/tradewind-agent
 [[ -x $agent ]] || agent=$(dirname "$TRADEWIND")/tradewind-agent
