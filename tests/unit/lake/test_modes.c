@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES 2000
+#define FILES 500
 
 struct scene {
     char *home, *dir, *link; /* link leads to far, which lies outside */
