@@ -336,6 +336,14 @@ before_plan "a simulated run in the background" \
     --on sim --detach
 before_plan "both --resume and --no-cache" "--resume keeps finished stages, --no-cache does not" \
     --resume --no-cache
+# ---- a terminal of 80 columns ----
+
+printf 'name: w\n---\nname: prepares\noutputs: {x.txt: 0.001}\nrun: echo 1 >"$TRADEWIND_OUTPUT/x.txt"\n' >wide.yaml
+"$TRADEWIND" run wide.yaml --yes >wide.txt
+COLUMNS=80 "$TRADEWIND" run show "$("$TRADEWIND" run ls --limit 1 --json | json "d[0]['run']")" >wide.txt
+check "has the whole name of the output" grep -q '@w.prepares:1$' wide.txt
+check "and no longer line" test "$(grep '^  ' wide.txt | LC_ALL=C.UTF-8 wc -L)" -le 80
+
 is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
     "tradewind: there is no run 99; \`tradewind run ls\` lists them
 3" "a run that is not there"
