@@ -71,6 +71,7 @@ static void damaged(const char *driver)
     struct cloud_request q = world_request("a");
     q.region = "";
     q.accelerator = NULL;
+    q.accelerators = 0;
     launch_as(c, &q, &m);
     AUTO_MEM char *path = mem_dup(world_file(&w, "a.machine"));
     size_t n = read_bytes(path, bytes, sizeof bytes);
