@@ -55,7 +55,7 @@ PROGRAM := $(OUT)/tradewind
 # that it runs on any of them (sanitizers cannot be linked so).
 AGENT := $(OUT)/tradewind-agent
 AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames inuse jobfile mask reuse_line statefile) \
-	$(patsubst %,src/base/%.c,buf cachedir err file mem number time)
+	$(patsubst %,src/base/%.c,buf cachedir err file mem number time utf8)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 # The aggregator of geo-distributed trainings, as a function; and what workers link with: of the rooms
 # only those it needs.

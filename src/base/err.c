@@ -1,10 +1,13 @@
 #include "base/err.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Formats into text and marks a cut, so that half a message is not taken for the whole. */
+/* Formats into text and marks a cut, so that half a message is not taken for the whole. Names from
+ * files and other machines stand in it, and it is shown on terminals. */
 static void write_text(char *text, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 static void write_text(char *text, size_t size, const char *fmt, va_list ap)
@@ -13,6 +16,7 @@ static void write_text(char *text, size_t size, const char *fmt, va_list ap)
 
     if (n < 0 || (size_t)n >= size)
         memcpy(text + size - 4, "...", 4);
+    utf8_disarm(text);
 }
 
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +40,7 @@ void log_at(enum log_level level, const char *room, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    utf8_disarm(text);
     /* One call a line, so that lines of several threads do not mix. */
     fprintf(stderr, "%s %s: %s\n", level_names[level], room, text);
 }

@@ -65,6 +65,16 @@ size_t utf8_first_bad(const char *text, size_t len, size_t *line_out)
     return len;
 }
 
+void utf8_disarm(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+            p[0] = p[1] = '?';
+        else if (is_control(*p) || *p == '\r')
+            *p = '?';
+    }
+}
+
 size_t utf8_width(const char *text)
 {
     unsigned char c = (unsigned char)text[0];

@@ -68,6 +68,7 @@ void reader_finding(struct reader *r, bool is_error, size_t line, const char *fm
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
+    utf8_disarm(message);
     if (is_known(r, line, message))
         return;
     const char *text = r->stage ? reader_printf(r, "stage %s: %s", r->stage, message)

@@ -186,4 +186,12 @@ contains "$(cat check.txt)" "check.yaml:6: warning: stage check: file_mounts./c:
     "a mount without source"
 contains "$(cat check.txt)" "check.yaml:7: warning: stage check: outputs.s3://bucket/o: is planned, but a run refuses it" \
     "an output at an address"
+# ---- a file that would steer the terminal ----
+printf 'name: m\nrun: x\nfile_mounts: {"/d\\e[2J\\e]0;t\\a/..": ./in}\nenvs: {"A\\e[31m": 1}\n' >steer.yaml
+fails 2 'file_mounts./d?[2J?]0;t?/..: is not a path where something can be mounted' plan steer.yaml
+run plan --check steer.yaml
+contains "$out" 'envs.A?[31m: is not a variable name' "findings are shown without what steers a terminal"
+lacks "$out$err" $'\e' "no escape sequence comes through"
+fails 2 'no?[31m.yaml: No such file' plan $'no\e[31m.yaml'
+
 done_testing

@@ -44,6 +44,12 @@ int main(void)
           "and one whose wrapping is too long itself");
     err_set(&e, ERR_IO, "%.399s", long_text);
     CHECK(e.text[398] == 'x' && !e.text[399], "a text that just fits is left alone");
+    err_set(&e, ERR_USAGE, "%s", "a\tb\nc \033[2J\r\007\177 \xc2\x9b \xc2\xa0 \xc3\xa9");
+    CHECK(strcmp(e.text, "a\tb\nc ?[2J??? ?? \xc2\xa0 \xc3\xa9") == 0,
+          "what could steer a terminal is left out: %s", e.text);
+    err_set(&e, ERR_USAGE, "fact");
+    err_wrap(&e, "\033]0;title\007");
+    CHECK(strcmp(e.text, "?]0;title?: fact") == 0, "in what wraps it, too: %s", e.text);
     exit_codes();
     return TAP_DONE();
 }

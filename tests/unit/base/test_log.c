@@ -25,6 +25,11 @@ static void speak(void)
     log_debug("plan", "whispered");
 }
 
+static void speak_control(void)
+{
+    log_warn("plan", "%s", "\033[31mred");
+}
+
 static void speak_long(void)
 {
     log_warn("plan", "%02000d", 1);
@@ -44,6 +49,8 @@ int main(void)
     CHECK(strcmp(captured(speak, out, sizeof out), "error plan: broken 1\n") == 0,
           "errors alone at error");
     log_set_level(LOG_WARN);
+    CHECK(strcmp(captured(speak_control, out, sizeof out), "warn plan: ?[31mred\n") == 0,
+          "what could steer a terminal is left out");
     CHECK(strlen(captured(speak_long, out, sizeof out)) < 1100, "a line is bounded");
 
     CHECK(log_level_from_text("debug", &level) == 0 && level == LOG_DEBUG, "levels have names");
