@@ -223,7 +223,8 @@ static int fill(struct app *app,
     };
     if (!jobs || !to->params)
         return -1;
-    memcpy(jobs, from->jobs, from->n_jobs * sizeof *jobs);
+    if (from->n_jobs) /* a trial that has not begun has none */
+        memcpy(jobs, from->jobs, from->n_jobs * sizeof *jobs);
     to->jobs = (struct field_ints){jobs, from->n_jobs};
     return 0;
 }
