@@ -186,8 +186,8 @@ int lake_job_set_output(struct lake *l, int64_t id, const char *set, struct err 
  * output. */
 int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e);
 
-/* Tags of the running job ("k=v", built-in keys are ERR_USAGE), in one transaction; its output set
- * gets them when it is stored, or now when it is there already. */
+/* Tags of the running job ("k=v"; built-in keys, and keys beyond 1,000, are ERR_USAGE), in one
+ * transaction; its output set gets them when it is stored, or now when it is there already. */
 int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e);
 
 /* A tag that names a set: if the job makes it, as lake_job_tag; if the job reads it, the version

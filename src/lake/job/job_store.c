@@ -14,22 +14,40 @@
 
 /* ---- tags ---- */
 
-static int write_tag(struct lake *l, const struct job_row *row, const char *pair, struct err *e)
+/* As many as names of metrics. */
+#define TAGS_MAX 1000
+
+/* *n_tags: how many keys the job has as tags. */
+static int write_tag(
+    struct lake *l, const struct job_row *row, const char *pair, int64_t *n_tags, struct err *e)
 {
     struct meta_pair split;
+    int64_t key = 0, has = 0;
+    int known = meta_pair_split(pair, &split, e) < 0 ? -1 : meta_key_find(l, split.key, &key, e);
 
-    return meta_pair_split(pair, &split, e) < 0 ? -1
-                                                : lake_job_key_put(l, row, JOB_KEY_TAG, &split, e);
+    if (known < 0 ||
+        (known && db_get_int(l->db, e, &has,
+                             "SELECT 1 FROM job_tag WHERE job = $1 AND key = $2 AND kind = $3",
+                             DB_INT(row->id), DB_INT(key), DB_INT(JOB_KEY_TAG)) < 0))
+        return -1;
+    if (!has && *n_tags >= TAGS_MAX)
+        return err_set(e, ERR_USAGE, "job %lld has %d tags already, no room for %s",
+                       (long long)row->id, TAGS_MAX, split.key);
+    *n_tags += !has;
+    return lake_job_key_put(l, row, JOB_KEY_TAG, &split, e);
 }
 
 static int write_tags(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
 {
     struct job_row row;
+    int64_t n_tags = 0;
 
-    if (lake_job_row_own(l, id, &row, e) < 0)
+    if (lake_job_row_own(l, id, &row, e) < 0 ||
+        db_get_int(l->db, e, &n_tags, "SELECT count(*) FROM job_tag WHERE job = $1 AND kind = $2",
+                   DB_INT(id), DB_INT(JOB_KEY_TAG)) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (write_tag(l, &row, pairs[i], e) < 0)
+        if (write_tag(l, &row, pairs[i], &n_tags, e) < 0)
             return -1;
     return 0;
 }

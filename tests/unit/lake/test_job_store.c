@@ -305,6 +305,28 @@ static void killed(struct scratch *s, struct lake *l)
           "and never will");
 }
 
+/* A job that prints tags without end does not fill the lake. */
+static void many_tags(struct lake *l)
+{
+    static char texts[1001][16];
+    static const char *pairs[1001];
+    int64_t id = submit(l, "@Data", "@Code", "Tagged");
+    struct err e = {0};
+
+    for (int i = 0; i < 1001; i++) {
+        snprintf(texts[i], sizeof texts[i], "t%d=1", i);
+        pairs[i] = texts[i];
+    }
+    const char *again[] = {"t0=2"};
+    CHECK(lake_job_tag(l, id, pairs, 1001, &e) < 0 && e.kind == ERR_USAGE &&
+              strstr(e.text, "t1000"),
+          "1,001 keys are too many: %s", e.text);
+    CHECK(lake_job_tag(l, id, pairs, 1000, &e) == 0, "1,000 are not");
+    CHECK(lake_job_tag(l, id, pairs + 1000, 1, &e) < 0 && e.kind == ERR_USAGE,
+          "one more is refused: %s", e.text);
+    CHECK(lake_job_tag(l, id, again, 1, &e) == 0, "a key that is there may change");
+}
+
 /* Whatever database call fails: all or nothing, and the next try succeeds. */
 static void faults(struct scratch *s, struct lake *l)
 {
@@ -472,6 +494,7 @@ int main(void)
         together(&s, l);
         without(&s, l);
         killed(&s, l);
+        many_tags(l);
         faults(&s, l);
         others(&s, l);
     }
