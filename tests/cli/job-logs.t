@@ -54,4 +54,15 @@ is "$("$TRADEWIND" gc --json | json 'd["logs"], d["leftovers"], d["leftover_byte
 "$TRADEWIND" gc --yes >/dev/null
 check "which gc removes" test ! -e "$TRADEWIND_HOME/jobs/77"
 
+# ---- floods of tags ----
+# shellcheck disable=SC2016
+run job submit --wait --json -- sh -c 'seq 1 5000 | sed "s/.*/[TRADEWIND_TAG] t&:1/"
+    seq 1 5000 | sed "s/.*/[TRADEWIND_TAG] nosuch t&:1/"'
+is "$(json 'd["state"]' <<<"$out")" finished "a job that prints tags without end ends"
+flooded=$(json 'd["id"]' <<<"$out")
+is "$("$TRADEWIND" find t1000=1 --json | json 'len(d)') $("$TRADEWIND" find t1001=1 --json | json 'len(d)')" \
+    "1 0" "with 1,000 tags"
+contains "$("$TRADEWIND" job show "$flooded")" "further tags or metrics are dropped" "which a warning says"
+"$TRADEWIND" broker --stop >/dev/null
+
 done_testing

@@ -56,7 +56,7 @@ void attempt_ask_stop(struct attempt *j, const struct lake_job *job)
 /* Of one job: mistakes without end fill no disk. */
 #define WARNINGS_BYTES_MAX ((off_t)64 << 10)
 #define WARNINGS_END "further warnings are left out\n"
-/* Metrics of one round that are refused one by one. */
+/* Tags, and metrics, of one round that are refused one by one. */
 #define REFUSED_MAX 32
 /* How often the metadata of a job follows its metrics; it has the last values at the end. */
 #define TELL_EVERY_MS 1000
@@ -524,7 +524,7 @@ static int keep_some(struct attempt *j,
         return keep_some(j, l, store, from, n / 2, left, e) < 0
                    ? -1
                    : keep_some(j, l, store, from + n / 2, n - n / 2, left, e);
-    attempt_note_warning(j, --*left == 0 ? "further metrics are dropped" : why.text);
+    attempt_note_warning(j, --*left == 0 ? "further tags or metrics are dropped" : why.text);
     return 0;
 }
 
@@ -578,7 +578,7 @@ int attempt_keep_told(struct attempt *j,
                       struct codefiles_cache *code,
                       struct err *e)
 {
-    size_t tags_left = SIZE_MAX, metrics_left = REFUSED_MAX + 1;
+    size_t tags_left = REFUSED_MAX + 1, metrics_left = REFUSED_MAX + 1;
 
     if (keep_some(j, l, store_tags, 0, j->n_tags, &tags_left, e) < 0 ||
         keep_some(j, l, store_metrics, 0, j->n_metrics, &metrics_left, e) < 0)
