@@ -144,7 +144,8 @@ def check_google(scratch):
     equal(post(port, s3_event(key_of(0, 9)))[0], 422, "a worker is told")
     equal(post(port, "[1")[0], 400, "no JSON")
     equal(post(port, {"hello": "world"})[0], 400, "no event")
-    equal(post(port, b"x" * 1100000)[0], 413, "too large")
+    # Answered by its headers: a client that also sends it may meet a closed connection.
+    equal(post(port, b"", {"Content-Length": "1100000"})[0], 413, "too large")
     equal(post(port, "x", method="PUT")[0], 405, "no POST")
 
 
