@@ -11,7 +11,7 @@
 #define INUSE_WORD_MAX 255
 
 struct inuse {
-    char by[INUSE_WORD_MAX + 1]; /* the name of a home's directory of jobs; "" = nobody */
+    char by[INUSE_WORD_MAX + 1]; /* the name of a home's directory of jobs; "" = no home */
     char token[INUSE_WORD_MAX + 1];
     int64_t until_ms; /* epoch */
     char label[INUSE_WORD_MAX + 1];
@@ -21,7 +21,7 @@ struct inuse {
 bool inuse_is_word(const char *text);
 /* New memory. */
 char *inuse_text(const struct inuse *l);
-/* Of the first line. What is no such line is nobody's. */
+/* Of the first line. A line of another form has no owner. */
 void inuse_parse(const char *text, struct inuse *out);
 
 /* At least 0. False: the first line is no such number. */

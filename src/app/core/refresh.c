@@ -91,8 +91,8 @@ static struct behind look(struct app *app)
     return b;
 }
 
-/* Until every job that runs by its record has an agent. Whoever ends what a killed agent left has
- * the agent's lock for a moment: so it counts only when it lasts. */
+/* Until every job that runs by its record has an agent. A broker that ends what a killed agent left
+ * has the agent's lock for a moment: so it counts only when it lasts. */
 static void catch_up(struct app *app)
 {
     double begin_s = time_monotonic_s(), fine_since_s = begin_s, now_s = begin_s;

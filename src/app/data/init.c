@@ -30,7 +30,7 @@ static const struct field request_fields[] = {
     {"path_style", FIELD(BOOL, struct init_request, path_style),
      .help = "S3: put the bucket into the path of requests (default with --endpoint)."},
     {"insecure", FIELD(BOOL, struct init_request, insecure),
-     .help = "S3: the server may be reached over http://, on a network where nobody else listens."},
+     .help = "S3: the server may be reached over http://, on a trusted network."},
     {"shared", FIELD(TEXT, struct init_request, shared), .value = "GROUP",
      .help = "Let this group of users work on the lake; else it is its owner's alone."},
     {"new", FIELD(BOOL, struct init_request, is_new),

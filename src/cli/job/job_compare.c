@@ -184,7 +184,7 @@ static void tell_apart(struct properties *all, const json_t *jobs, struct arena 
     }
 }
 
-/* Scripts and other texts that nobody compares by eye. */
+/* Scripts and other texts too long to compare by eye. */
 static bool is_long(const json_t *jobs, const struct property *p)
 {
     json_t *job;

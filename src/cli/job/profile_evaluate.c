@@ -120,7 +120,7 @@ const struct command command_profile_evaluate = {
         "Without a file, each run of the profile is predicted from all others. Explained variance "
         "is 1 - S / T, with S the sum of squared errors, and T that of squared distances from the "
         "mean of the runs: 0 is as good as always predicting their mean. Against zero, T is the "
-        "sum of squared run times, which flatters: nobody expects runs to take no time.",
+        "sum of squared run times, which flatters every model.",
     .example = "tradewind profile evaluate mnist held-out.csv --svg errors.svg",
     .options = evaluate_options,
     .operation = &profile_evaluate_operation,

@@ -20,7 +20,7 @@
 
 #define CONNECTIONS_MAX 256
 #define IDLE_S 60
-/* Connections of which nobody knows yet whether they have the token: so many, for so long. Each has
+/* Connections that have not shown a token yet: so many, for so long. Each has
  * a thread and this memory, about 40 KiB in all. */
 #define STRANGERS_MAX 128
 #define STRANGER_S 10
