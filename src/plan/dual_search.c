@@ -355,6 +355,7 @@ static void search(struct dual *d, struct finding *out)
     struct ahead ahead = {.dropped = (double)INFINITY};
     struct dual_node *root = bounded_root(d, chosen, PASSES_ROOT);
 
+    out->lambda = 0;
     if (root) {
         for (size_t i = 0; i < root->n_paths; i++)
             out->lambda += (double)root->multipliers[i];
@@ -417,7 +418,7 @@ static double bound_of(const struct goal *g, const struct dual_aim *aim, double 
 
 /* Among plans of the least time the cheapest, among plans of the least cost the fastest; so too
  * among plans that cost nothing, which are all worth the same by dollars x hours. */
-static bool settle_second(struct dual *d, double *lambda)
+static void settle_second(struct dual *d, double *lambda)
 {
     struct dual_aim before = d->aim;
     struct finding second = {0};
@@ -434,12 +435,11 @@ static bool settle_second(struct dual *d, double *lambda)
         d->aim.limit_ns[LAYER_MID] = (double)d->best.ns[LAYER_MID];
         d->aim.layer = LAYER_MID;
     } else {
-        return true;
+        return;
     }
     search(d, &second);
     d->aim = before;
     *lambda = second.lambda;
-    return second.proven;
 }
 
 /* A first plan within the limits. Where annealing finds none, the fastest plan within the budget
@@ -498,6 +498,8 @@ bool dual_solve(const struct ask *ask, struct solution *out)
     }
     if (d->has_best || find_allowed(d, &first))
         search(d, &first);
+    else
+        first.bound = first.lambda = 0; /* those found were of another objective */
     out->lambda = first.lambda;
     out->proven = first.proven;
     if (first.proven && d->found)

@@ -82,6 +82,35 @@ static void check_together(const struct plan_problem *p,
     plan_answer_clear(&other);
 }
 
+/* What is said after a few looks at the clock holds for the whole answer. */
+static void cut_searches(const struct plan_problem *p, struct plan_query q, struct tally *t)
+{
+    static const enum plan_method methods[] = {PLAN_BY_SHAPE, PLAN_DUAL, PLAN_DUAL_PLAIN};
+    static const double limits_s[] = {0.001, 4, 12, 40};
+    struct plan_query patient = q;
+    struct plan_answer cut, whole;
+
+    patient.now_s = stopped_clock;
+    patient.solve_limit_s = 60;
+    ask(p, &patient, &whole);
+    for (size_t i = 0; i < 12; i++) {
+        q.method = methods[i / 4];
+        q.solve_limit_s = limits_s[i % 4];
+        ask(p, &q, &cut);
+        t->limits += cut.status == PLAN_LIMIT;
+        t->silent += cut.status == PLAN_LIMIT && !strstr(cut.reason, "--solve-limit");
+        t->dishonest += cut.status == PLAN_INFEASIBLE && plan_found(&whole);
+        if (plan_found(&cut) && whole.status == PLAN_OPTIMAL) {
+            t->cut += cut.gap > 0;
+            t->dishonest += cut.bound > whole.objective * (1 + 1e-9) ||
+                            cut.objective < whole.objective * (1 - 1e-9) ||
+                            (cut.gap == 0 && cut.objective > whole.objective * (1 + 1e-9));
+        }
+        plan_answer_clear(&cut);
+    }
+    plan_answer_clear(&whole);
+}
+
 static void check_case(const struct plan_problem *p, struct tally *t)
 {
     struct plan_query q = plan_query_default(stopped_clock);
@@ -110,26 +139,14 @@ static void check_case(const struct plan_problem *p, struct tally *t)
     plan_answer_clear(&other);
 
     q = plan_query_default(hasty_clock);
-    q.solve_limit_s = 0.001;
-    q.goal.objective = SPEC_VALUE;
     q.goal.deadline_s = (best.plan.time_s + fast.plan.time_s) / 2;
-    struct plan_query patient = q;
-    patient.now_s = stopped_clock;
-    patient.solve_limit_s = 60;
-    struct plan_answer cut, whole;
-    ask(p, &q, &cut);
-    ask(p, &patient, &whole);
-    t->limits += cut.status == PLAN_LIMIT;
-    t->silent += cut.status == PLAN_LIMIT && !strstr(cut.reason, "--solve-limit");
-    t->dishonest += cut.status == PLAN_INFEASIBLE && plan_found(&whole);
-    if (plan_found(&cut) && whole.status == PLAN_OPTIMAL) {
-        t->cut += cut.gap > 0;
-        t->dishonest += cut.bound > whole.objective * (1 + 1e-9) ||
-                        cut.objective < whole.objective * (1 - 1e-9) ||
-                        (cut.gap == 0 && cut.objective > whole.objective * (1 + 1e-9));
-    }
-    plan_answer_clear(&cut);
-    plan_answer_clear(&whole);
+    q.goal.objective = SPEC_VALUE;
+    cut_searches(p, q, t);
+    q.goal.objective = SPEC_COST;
+    cut_searches(p, q, t);
+    q.goal.deadline_s = fast.plan.time_s;
+    q.goal.budget_usd = money_to_usd(fast.plan.cost_microusd);
+    cut_searches(p, q, t);
 
     q = plan_query_default(stopped_clock);
     q.risk_p95 = true;
