@@ -30,13 +30,13 @@ small=(--cpus 0.5 --memory 256)
 jobs=$TRADEWIND_HOME/jobs
 
 # shellcheck disable=SC2016 # the variables are the job's
-check "a job leaves a directory that nobody may write" user job submit --wait "${small[@]}" -- \
+check "a job leaves a directory without write permission" user job submit --wait "${small[@]}" -- \
     sh -c 'mkdir -p m/n; echo x >m/n/f; chmod -R a-w m; echo y >"$TRADEWIND_OUTPUT/y"'
 is "$(find "$jobs/1" -name work)" "" "it goes with what else the job needed"
 # shellcheck disable=SC2016
 user job submit --wait "${small[@]}" -- sh -c 'cd "$TRADEWIND_OUTPUT"; touch "$(printf "a\nb")"; mkdir -p d/e;
     touch d/e/f; chmod 0 d/e d' >/dev/null
-is "$(state 2)" unsaved "an unsaved output with directories that nobody may read"
+is "$(state 2)" unsaved "an unsaved output with directories without read permission"
 check "job rm removes it" user job rm 2
 is "$(find "$jobs" -name '2*')" "" "all of it"
 check "a job that closes its own directory ends" timeout 60 "${as[@]}" env HOME=/nonexistent \

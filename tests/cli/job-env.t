@@ -54,7 +54,7 @@ echo 'hosts: {lab: [{host: 127.255.255.254, cpus: 4, memory: 8}]}' >"$TRADEWIND_
 run job submit --on lab --json -- true
 job=$(json "d['id']" <<<"$out")
 is "$(of "$job" "d['submitter_env']")" "{}" "a job for another machine is not told ours"
-check "which nobody waits for" "$TRADEWIND" job kill "$job" >/dev/null 2>&1
+check "which no command waits for" "$TRADEWIND" job kill "$job" >/dev/null 2>&1
 rm "$TRADEWIND_HOME/config.yaml"
 
 # ---- pipelines ----

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills at the writes of whoever has an output that cannot be stored: the broker, job save, job rm. The
+"""Kills at the writes of all that handle an output that cannot be stored: the broker, job save, job rm. The
 output is there afterwards, in the job's directory or in the lake, unless job rm removed the job.
 TRADEWIND_KILLS: how many moments, evenly spread; "all" for each."""
 
