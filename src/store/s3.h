@@ -177,21 +177,6 @@ int s3_writer_send(
 int s3_abort_uploads(struct s3 *s, const char *key, struct err *e);
 int s3_abort_upload(struct s3 *s, const char *key, const char *upload, struct err *e);
 
-/* ---- the XML of answers, element by element (s3_xml.c) ---- */
-
-/* Longer texts of an element are cut: keys have at most 1,024 bytes, three times that encoded. */
-#define S3_XML_TEXT 4096
-
-typedef int s3_visit_xml(
-    void *context, const char *parent, const char *name, const char *text, struct err *e);
-/* Calls visit at the end of every element, with the name of the one around it ("" for the root).
- * text is what stands in an element without children, "" for others. A visit that fails ends it.
- * ERR_IO for what is no XML, is nested deeper than any answer, or brings a document type. */
-int s3_xml_read(const char *bytes, size_t n, s3_visit_xml *visit, void *context, struct err *e);
-struct buf;
-/* Appends text with & < > escaped. */
-void s3_xml_put(struct buf *b, const char *text);
-
 /* ---- entries of the driver's table ---- */
 
 int s3_writer_open(struct store_writer *w, struct err *e);

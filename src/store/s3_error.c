@@ -1,5 +1,6 @@
 /* Error answers of S3 as error kinds and messages. s3_request.c calls it. */
 #include "base/mem.h"
+#include "net/xml.h"
 #include "store/s3.h"
 
 #include <stdio.h>
@@ -148,7 +149,7 @@ enum s3_verdict s3_judge(const struct s3 *s,
         return S3_GOOD;
     /* What is no XML has no code: proxies answer in HTML. */
     if (a->http.body_bytes &&
-        s3_xml_read(a->http.body, a->http.body_bytes, read_failure, &t, NULL) < 0 && !t.is_error)
+        xml_read(a->http.body, a->http.body_bytes, read_failure, &t, NULL) < 0 && !t.is_error)
         t = (struct failure){0};
     if (good && !t.is_error)
         return S3_GOOD;

@@ -2,6 +2,7 @@
  * functions. */
 #include "base/mem.h"
 #include "base/time.h"
+#include "net/xml.h"
 #include "store/s3.h"
 
 #include <errno.h>
@@ -30,10 +31,10 @@ struct page {
     bool foreign;        /* objects of other programs, of any name */
 
     bool truncated;
-    char next_key[S3_XML_TEXT]; /* or the continuation token */
+    char next_key[XML_TEXT_BYTES]; /* or the continuation token */
     char next_upload[UPLOAD_ID];
     /* the item at hand */
-    char key[S3_XML_TEXT];
+    char key[XML_TEXT_BYTES];
     char upload[UPLOAD_ID];
     char etag[ETAG];
     char modified[DATE];
@@ -116,7 +117,7 @@ static int fetch_page(
     copy(p->date, sizeof p->date, date ? date : "");
     p->truncated = false;
     p->next_key[0] = p->next_upload[0] = '\0';
-    if (s3_xml_read(answer.http.body, answer.http.body_bytes, read_page, p, e) < 0)
+    if (xml_read(answer.http.body, answer.http.body_bytes, read_page, p, e) < 0)
         return err_wrap(e, "list bucket %s", s->bucket);
     if (p->truncated && !*p->next_key)
         return err_set(e, ERR_IO, "list bucket %s: the server does not say where the list goes on",

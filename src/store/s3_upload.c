@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "net/xml.h"
 #include "store/s3.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ static int begin(struct s3_upload *u, struct err *e)
     };
 
     if (send_counted(u, &call, &answer, e) < 0 ||
-        s3_xml_read(answer.http.body, answer.http.body_bytes, find_id, u, e) < 0)
+        xml_read(answer.http.body, answer.http.body_bytes, find_id, u, e) < 0)
         return -1;
     return u->id && *u->id ? 0 : err_set(e, ERR_IO, "the server gives the upload no id");
 }
@@ -91,7 +92,7 @@ static void list_parts(const struct s3_upload *u, struct buf *b)
     buf_puts(b, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
     for (size_t i = 0; i < u->n_parts; i++) {
         buf_printf(b, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
-        s3_xml_put(b, u->etags[i]);
+        xml_put(b, u->etags[i]);
         buf_puts(b, "</ETag></Part>");
     }
     buf_puts(b, "</CompleteMultipartUpload>");

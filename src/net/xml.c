@@ -1,8 +1,8 @@
-/* Reads the XML of S3's answers with expat, and escapes texts for requests. s3.h declares the
- * functions. */
+#include "net/xml.h"
+
+#include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "store/s3.h"
 
 #include <expat.h>
 #include <limits.h>
@@ -17,11 +17,11 @@ struct walk {
     XML_Parser parser;
     char names[DEPTH_MAX][NAME_BYTES]; /* of the open elements; the root is the first */
     size_t depth;
-    char text[S3_XML_TEXT];
+    char text[XML_TEXT_BYTES];
     size_t text_len;
     bool leaf; /* nothing has ended inside the innermost open element */
     bool failed;
-    s3_visit_xml *visit;
+    xml_visit *visit;
     void *context;
     struct err *e;
 };
@@ -42,7 +42,8 @@ static void XMLCALL begin(void *context, const XML_Char *name, const XML_Char **
         stop(w);
         return;
     }
-    snprintf(w->names[w->depth++], NAME_BYTES, "%s", name);
+    const char *colon = strrchr(name, ':');
+    snprintf(w->names[w->depth++], NAME_BYTES, "%s", colon ? colon + 1 : name);
     w->text_len = 0;
     w->leaf = true;
 }
@@ -88,7 +89,7 @@ static void XMLCALL refuse_doctype(void *context,
     stop(w);
 }
 
-int s3_xml_read(const char *bytes, size_t n, s3_visit_xml *visit, void *context, struct err *e)
+int xml_read(const char *bytes, size_t n, xml_visit *visit, void *context, struct err *e)
 {
     AUTO_MEM struct walk *w = mem_zero(1, sizeof *w);
 
@@ -117,7 +118,7 @@ int s3_xml_read(const char *bytes, size_t n, s3_visit_xml *visit, void *context,
     return good ? 0 : -1;
 }
 
-void s3_xml_put(struct buf *b, const char *text)
+void xml_put(struct buf *b, const char *text)
 {
     for (; *text; text++) {
         if (strchr("&<>", *text))
