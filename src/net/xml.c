@@ -1,5 +1,6 @@
 #include "net/xml.h"
 
+#include "base/arena.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -13,6 +14,12 @@
 #define DEPTH_MAX 12
 #define NAME_BYTES 64
 
+/* A tree on its way: by depth, the elements that have ended and whose parent has not. */
+struct growth {
+    struct arena *arena;
+    struct xml *first[DEPTH_MAX + 1], *last[DEPTH_MAX + 1];
+};
+
 struct walk {
     XML_Parser parser;
     char names[DEPTH_MAX][NAME_BYTES]; /* of the open elements; the root is the first */
@@ -21,8 +28,9 @@ struct walk {
     size_t text_len;
     bool leaf; /* nothing has ended inside the innermost open element */
     bool failed;
-    xml_visit *visit;
+    xml_visit *visit; /* NULL: the tree grows */
     void *context;
+    struct growth *tree;
     struct err *e;
 };
 
@@ -57,6 +65,29 @@ static void XMLCALL add_text(void *context, const XML_Char *bytes, int n)
     w->text_len += take;
 }
 
+static int grow(struct walk *w)
+{
+    static const char blanks[] = " \t\r\n";
+    struct growth *t = w->tree;
+    size_t depth = w->depth, n;
+    const char *text = w->text + strspn(w->text, blanks);
+    struct xml *x = arena_alloc(t->arena, 1, sizeof *x);
+
+    for (n = strlen(text); n && strchr(blanks, text[n - 1]); n--)
+        ;
+    if (!x || !(x->name = arena_dup(t->arena, w->names[depth])) ||
+        !(x->text = arena_dup_n(t->arena, text, n)))
+        return err_set(w->e, ERR_IO, "the XML is too large");
+    x->first = t->first[depth + 1];
+    t->first[depth + 1] = t->last[depth + 1] = NULL;
+    if (t->last[depth])
+        t->last[depth]->next = x;
+    else
+        t->first[depth] = x;
+    t->last[depth] = x;
+    return 0;
+}
+
 static void XMLCALL end(void *context, const XML_Char *name)
 {
     struct walk *w = context;
@@ -67,7 +98,7 @@ static void XMLCALL end(void *context, const XML_Char *name)
     w->depth--;
     w->text[w->leaf ? w->text_len : 0] = '\0';
     const char *parent = w->depth ? w->names[w->depth - 1] : "";
-    if (w->visit(w->context, parent, w->names[w->depth], w->text, w->e) < 0)
+    if ((w->visit ? w->visit(w->context, parent, w->names[w->depth], w->text, w->e) : grow(w)) < 0)
         stop(w);
     w->leaf = false;
 }
@@ -89,17 +120,13 @@ static void XMLCALL refuse_doctype(void *context,
     stop(w);
 }
 
-int xml_read(const char *bytes, size_t n, xml_visit *visit, void *context, struct err *e)
+static int walk_all(struct walk *w, const char *bytes, size_t n, struct err *e)
 {
-    AUTO_MEM struct walk *w = mem_zero(1, sizeof *w);
-
     /* A server that takes long may send white space first, to keep the connection open. */
     while (n && strchr(" \t\r\n", *bytes) && *bytes) {
         bytes++;
         n--;
     }
-    w->visit = visit;
-    w->context = context;
     w->e = e;
     if (n > INT_MAX)
         return err_set(e, ERR_IO, "the XML is too large");
@@ -116,6 +143,52 @@ int xml_read(const char *bytes, size_t n, xml_visit *visit, void *context, struc
                 (unsigned long)XML_GetCurrentLineNumber(w->parser));
     XML_ParserFree(w->parser);
     return good ? 0 : -1;
+}
+
+int xml_read(const char *bytes, size_t n, xml_visit *visit, void *context, struct err *e)
+{
+    AUTO_MEM struct walk *w = mem_zero(1, sizeof *w);
+
+    w->visit = visit;
+    w->context = context;
+    return walk_all(w, bytes, n, e);
+}
+
+/* ---- as a tree ---- */
+
+const struct xml *xml_tree(struct arena *a, const char *bytes, size_t n, struct err *e)
+{
+    AUTO_MEM struct walk *w = mem_zero(1, sizeof *w);
+    struct growth tree = {.arena = a};
+
+    w->tree = &tree;
+    return walk_all(w, bytes, n, e) < 0 ? NULL : tree.first[0];
+}
+
+const struct xml *xml_at(const struct xml *x, const char *path)
+{
+    while (x && *path) {
+        size_t n = strcspn(path, "/");
+        for (x = x->first; x; x = x->next)
+            if (strncmp(x->name, path, n) == 0 && !x->name[n])
+                break;
+        path += n + (path[n] == '/');
+    }
+    return x;
+}
+
+const char *xml_text(const struct xml *x, const char *path)
+{
+    const struct xml *at = xml_at(x, path);
+
+    return at ? at->text : "";
+}
+
+const struct xml *xml_items(const struct xml *x, const char *path)
+{
+    const struct xml *at = xml_at(x, path);
+
+    return at ? at->first : NULL;
 }
 
 void xml_put(struct buf *b, const char *text)

@@ -1,5 +1,6 @@
 #include "net/xml.h"
 
+#include "base/arena.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -70,8 +71,36 @@ static void check_xml_text(void)
           "a long text is cut to %zu bytes", seen.len);
 }
 
+static void check_tree(void)
+{
+    static const char text[] =
+        "<?xml version=\"1.0\"?>\n<R xmlns=\"http://x/\"><set>\n <item><id>\n i-1 \n</id>"
+        "<at><zone>a</zone></at></item><ns:item xmlns:ns=\"y\"><id>&lt;2&amp;</id></ns:item>"
+        "</set><none/></R>";
+    AUTO(arena) struct arena *a = arena_new(1 << 20);
+    AUTO(arena) struct arena *small = arena_new(64);
+    struct err e = {0};
+    const struct xml *x = xml_tree(a, text, strlen(text), &e);
+
+    CHECK(x && strcmp(x->name, "R") == 0 && !x->next, "the root: %s", e.text);
+    const struct xml *item = xml_items(x, "set");
+    CHECK(item && strcmp(xml_text(item, "id"), "i-1") == 0, "without white space around a text");
+    CHECK(strcmp(xml_text(item, "at/zone"), "a") == 0, "by a path");
+    CHECK(item->next && strcmp(item->next->name, "item") == 0 &&
+              strcmp(xml_text(item->next, "id"), "<2&") == 0 && !item->next->next,
+          "the second of a set, without prefix, with entities");
+    CHECK(strcmp(xml_text(x, "none"), "") == 0 && !xml_items(x, "none") && !xml_at(x, "set/no"),
+          "empty and missing elements");
+    CHECK(strcmp(xml_text(NULL, "a"), "") == 0 && !xml_at(NULL, "a"), "of nothing: nothing");
+    CHECK(!xml_tree(a, text, strlen(text) - 20, &e) && e.kind == ERR_IO, "cut: %s", e.text);
+    e = (struct err){0};
+    CHECK(!xml_tree(small, text, strlen(text), &e) && strstr(e.text, "too large"),
+          "past the arena's cap: %s", e.text);
+}
+
 int main(void)
 {
+    check_tree();
     check_xml();
     check_xml_text();
     return TAP_DONE();
