@@ -50,6 +50,16 @@ run: |
   echo "[TRADEWIND_TAG_NUM] total:$(cat "$TRADEWIND_OUTPUT/total/n")"
   echo "$TRADEWIND_STAGE $TRADEWIND_RUN $SKYPILOT_NUM_NODES" >"$TRADEWIND_OUTPUT/total/who"
 EOF
+# A newcomer's first file often has no workdir.
+echo 'echo 1' >tool.sh
+printf 'name: bare\n---\nname: one\nestimate: 1s\nrun: cd . && bash "tool.sh" absent.sh\n' >bare.yaml
+is "$("$TRADEWIND" run bare.yaml --yes 2>&1 >/dev/null | grep workdir)" \
+    "bare.yaml:3: stage one names tool.sh, which it will not find: it has no workdir; \
+workdir: . gives it the files beside the pipeline's" "a file that is not sent is named before the run"
+sed -i 's/^estimate: 1s/&\nworkdir: ./' bare.yaml
+is "$("$TRADEWIND" run bare.yaml --yes 2>&1 >/dev/null | grep names)" "" "a file that is sent is not"
+stop_broker
+rm -rf tool.sh bare.yaml "$TRADEWIND_HOME"
 is "$("$TRADEWIND" run sum.yaml </dev/null 2>&1 >/dev/null; echo $?)" \
     "tradewind: no terminal to confirm the plan on: --yes runs it
 2" "without --yes and a terminal nothing is run"

@@ -13,6 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What ends a word of shell text. */
+#define SHELL_BREAKS " \t\r\n;&|<>()\"'`$="
+#define WORD_MAX 256
+
 /* ---- before anything is stored ---- */
 
 static bool is_repository(const char *workdir)
@@ -94,6 +98,39 @@ int app_run_draft_check_code(const struct app_run_draft *c,
     if (check_workdir(c, stage, e) < 0)
         return -1;
     return stage->n_code ? check_picks(c, stage, e) : 0;
+}
+
+/* The first word of shell text that is a file below the directory of the pipeline's file; new
+ * string, NULL = none. */
+static char *file_beside(const struct app_run_draft *c, const char *text)
+{
+    for (const char *at = text; *at;) {
+        size_t n = strcspn(at, SHELL_BREAKS);
+        AUTO_MEM char *word = mem_printf("%.*s", (int)n, at);
+        AUTO_MEM char *path = app_run_draft_path(c, word);
+        struct stat found;
+        if (n > 0 && n < WORD_MAX && word[0] != '/' && word[0] != '~' && stat(path, &found) == 0 &&
+            S_ISREG(found.st_mode))
+            return TAKE(word);
+        at += n;
+        at += strspn(at, SHELL_BREAKS);
+    }
+    return NULL;
+}
+
+void app_run_warn_code(struct app *app, const struct app_plan *p)
+{
+    const struct app_run_draft c = {.app = app, .plan = p};
+
+    for (size_t i = 0; i < p->spec->n_stages; i++) {
+        const struct spec_stage *stage = &p->spec->stages[i];
+        AUTO_MEM char *name = stage->workdir || !stage->run ? NULL : file_beside(&c, stage->run);
+        if (name)
+            app_notice(app,
+                       "%s:%zu: stage %s names %s, which it will not find: it has no workdir; "
+                       "workdir: . gives it the files beside the pipeline's",
+                       p->spec->file, stage->line, stage->name, name);
+    }
 }
 
 /* ---- from elsewhere ---- */

@@ -117,7 +117,10 @@ int app_run_draft_inputs(struct app_run_draft *c,
                          const struct spec_stage *stage,
                          struct run_stage_plan *out,
                          struct err *e);
-/* code.c: refuses a working directory that is not there, and patterns of `code` without files. */
+/* code.c: warns about commands that name files which lie beside the pipeline's file, of stages
+ * without a working directory. */
+void app_run_warn_code(struct app *app, const struct app_plan *p);
+/* Refuses a working directory that is not there, and patterns of `code` without files. */
 int app_run_draft_check_code(const struct app_run_draft *c,
                              const struct spec_stage *stage,
                              struct err *e);

@@ -104,8 +104,10 @@ int sweep_pipeline_start(struct sweep_pipeline *p,
         return -1;
     order.resumed = resumed ? &last : NULL;
     p->plan->request.env = *env;
-    if (!p->warned)
+    if (!p->warned) {
         app_run_warn_envs(p->app, p->plan, &p->out);
+        app_run_warn_code(p->app, p->plan);
+    }
     p->warned = true;
     int result = app_run_compose(p->app, p->plan, &order, arena, &run, e);
     p->plan->request.env = (struct field_list){0};
