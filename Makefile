@@ -174,7 +174,7 @@ $(OUT)/policy_lp: bench/policy_lp.c tests/unit/policy/problems.c $(LIB) $(BUILTI
 # Loops over all columns of a policy's program, and over all offers of a market, are worth vectors;
 # the maxima of the latter have them only where there is no NaN to look out for.
 VECTORS := $(OUT)/src/market/offline_relax.o
-$(OUT)/src/policy/ipm.o $(OUT)/src/policy/ipm_system.o $(VECTORS): OPT := $(subst -O2,-O3,$(OPT))
+$(OUT)/src/plan/costnet.o $(OUT)/src/policy/ipm.o $(OUT)/src/policy/ipm_system.o $(VECTORS): OPT := $(subst -O2,-O3,$(OPT))
 $(VECTORS): OPT += -ffinite-math-only -fno-signed-zeros
 
 # What several tests of a room share stands beside them, without test_ in its name.

@@ -3,190 +3,12 @@
 #include "base/arena.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- order and schedule ---- */
-
-static double table_size(
-    size_t v, size_t n, const uint32_t *n_states, const bool *linked, const bool *done)
-{
-    double size = n_states[v];
-
-    for (size_t u = 0; u < n; u++)
-        if (linked[v * n + u] && !done[u])
-            size *= n_states[u];
-    return size;
-}
-
-void costnet_order(const struct costnet *net, size_t *order)
-{
-    size_t n_vars = net->n_vars;
-    const uint32_t *n_states = net->n_states;
-    const struct costnet_pair *pairs = net->pairs;
-    AUTO_MEM bool *linked = mem_zero(n_vars * n_vars, sizeof *linked);
-    AUTO_MEM bool *done = mem_zero(n_vars, sizeof *done);
-    AUTO_MEM double *size = mem_zero(n_vars, sizeof *size);
-
-    for (size_t i = 0; i < net->n_pairs; i++)
-        linked[pairs[i].a * n_vars + pairs[i].b] = linked[pairs[i].b * n_vars + pairs[i].a] = true;
-    for (size_t v = 0; v < n_vars; v++)
-        size[v] = table_size(v, n_vars, n_states, linked, done);
-    for (size_t i = 0; i < n_vars; i++) {
-        size_t best = SIZE_MAX;
-        for (size_t v = 0; v < n_vars; v++)
-            if (!done[v] && (best == SIZE_MAX || size[v] <= size[best]))
-                best = v;
-        done[best] = true;
-        order[i] = best;
-        /* Its neighbours become neighbours of each other. */
-        for (size_t u = 0; u < n_vars; u++) {
-            if (done[u] || !linked[best * n_vars + u])
-                continue;
-            for (size_t w = 0; w < n_vars; w++)
-                if (w != u && !done[w] && linked[best * n_vars + w])
-                    linked[u * n_vars + w] = true;
-            size[u] = table_size(u, n_vars, n_states, linked, done);
-        }
-    }
-}
-
-/* A factor while the schedule is made: a pair or an earlier group's message. */
-struct factor {
-    size_t index;
-    bool is_group;
-    bool used;
-    const size_t *scope;
-    size_t n_scope;
-};
-
-struct builder {
-    const struct costnet *net;
-    struct arena *arena;
-    struct factor *factors;
-    size_t n_factors;
-    struct costnet_schedule *s;
-    size_t max_work;
-};
-
-static bool in_scope(const size_t *scope, size_t n, size_t v)
-{
-    for (size_t i = 0; i < n; i++)
-        if (scope[i] == v)
-            return true;
-    return false;
-}
-
-/* Cells x states if the factor joined the group, as a double: it may be astronomically large. */
-static double work_with(const struct costnet *net,
-                        const struct costnet_group *g,
-                        const struct factor *f)
-{
-    double work = net->n_states[g->var];
-
-    for (size_t i = 0; i < g->n_scope; i++)
-        work *= net->n_states[g->scope[i]];
-    for (size_t i = 0; i < f->n_scope; i++)
-        if (f->scope[i] != g->var && !in_scope(g->scope, g->n_scope, f->scope[i]))
-            work *= net->n_states[f->scope[i]];
-    return work;
-}
-
-static void join_group(const struct costnet *net, struct costnet_group *g, struct factor *f)
-{
-    f->used = true;
-    for (size_t i = 0; i < f->n_scope; i++)
-        if (f->scope[i] != g->var && !in_scope(g->scope, g->n_scope, f->scope[i])) {
-            g->scope[g->n_scope++] = f->scope[i];
-            g->cells *= net->n_states[f->scope[i]];
-        }
-    if (f->is_group)
-        g->children[g->n_children++] = f->index;
-    else
-        g->pairs[g->n_pairs++] = f->index;
-}
-
-static struct costnet_group *open_group(struct builder *b, size_t var, size_t n_mine)
-{
-    struct costnet_group *g = &b->s->groups[b->s->n_groups++];
-
-    *g = (struct costnet_group){.var = var, .cells = 1};
-    g->scope = arena_alloc(b->arena, b->net->n_vars, sizeof *g->scope);
-    g->pairs = arena_alloc(b->arena, n_mine, sizeof *g->pairs);
-    g->children = arena_alloc(b->arena, n_mine, sizeof *g->children);
-    return g->scope && g->pairs && g->children ? g : NULL;
-}
-
-/* Packs the variable's factors into as few groups as the limit allows. */
-static int eliminate(struct builder *b, size_t var, size_t *mine)
-{
-    size_t first = b->s->n_groups, n_mine = 0;
-
-    for (size_t i = 0; i < b->n_factors; i++)
-        if (!b->factors[i].used && in_scope(b->factors[i].scope, b->factors[i].n_scope, var))
-            mine[n_mine++] = i;
-    struct costnet_group *g = open_group(b, var, n_mine);
-    if (!g)
-        return -1;
-    g->has_unary = true;
-    for (size_t i = 0; i < n_mine; i++) {
-        struct factor *f = &b->factors[mine[i]];
-        struct costnet_group *home = NULL;
-        for (size_t k = first; k < b->s->n_groups && !home; k++)
-            if (work_with(b->net, &b->s->groups[k], f) <= (double)b->max_work)
-                home = &b->s->groups[k];
-        if (!home) {
-            /* An empty first group takes whatever comes: a factor cannot be cut in two. */
-            bool first_is_empty = !g->n_pairs && !g->n_children;
-            home = first_is_empty ? g : open_group(b, var, n_mine);
-            if (!home)
-                return -1;
-        }
-        join_group(b->net, home, f);
-    }
-    b->s->exact = b->s->exact && b->s->n_groups == first + 1;
-    for (size_t k = first; k < b->s->n_groups; k++) {
-        const struct costnet_group *done = &b->s->groups[k];
-        b->s->work += done->cells * b->net->n_states[var];
-        if (done->n_scope)
-            b->factors[b->n_factors++] = (struct factor){
-                .index = k, .is_group = true, .scope = done->scope, .n_scope = done->n_scope};
-    }
-    return 0;
-}
-
-struct costnet_schedule *costnet_schedule_new(const struct costnet *net,
-                                              const size_t *order,
-                                              size_t max_work,
-                                              struct arena *arena)
-{
-    /* Every variable opens a group, and a further one takes in a factor at least. A factor taken
-     * in loses a variable of its scope and two scopes joined are no larger than both, so at most
-     * 2 * n_pairs factors are taken in over all eliminations. */
-    size_t most = net->n_vars + 2 * net->n_pairs;
-    AUTO_MEM struct factor *factors = mem_zero(most + net->n_pairs, sizeof *factors);
-    AUTO_MEM size_t(*scopes)[2] = mem_zero(net->n_pairs, sizeof *scopes);
-    AUTO_MEM size_t *mine = mem_zero(most + net->n_pairs, sizeof *mine);
-    struct costnet_schedule *s = arena_alloc(arena, 1, sizeof *s);
-    struct builder b = {.net = net, .arena = arena, .factors = factors, .s = s};
-
-    if (!s || !(s->groups = arena_alloc(arena, most, sizeof *s->groups)))
-        return NULL;
-    s->exact = true;
-    b.max_work = max_work;
-    for (size_t i = 0; i < net->n_pairs; i++) {
-        scopes[i][0] = net->pairs[i].a;
-        scopes[i][1] = net->pairs[i].b;
-        factors[b.n_factors++] = (struct factor){.index = i, .scope = scopes[i], .n_scope = 2};
-    }
-    for (size_t i = 0; i < net->n_vars; i++)
-        if (eliminate(&b, order[i], mine) < 0)
-            return NULL;
-    return s;
-}
-
-/* ---- passes ---- */
+/* ---- the cells of a group ---- */
 
 /* Walks through the cells of a group and keeps, for every table it reads, the offset of the row
  * that belongs to the cell. */
@@ -203,6 +25,8 @@ struct walk {
     const struct costnet_group *g;
     struct member *members;
     size_t n_members;
+    size_t n_summed; /* members that a row is the sum of: the first ones */
+    size_t n_scope;  /* variables of the scope that the walk is along: the first ones */
     size_t *strides; /* of all members */
     uint32_t *state; /* of the scope */
     double *row;     /* per state of the variable */
@@ -261,6 +85,8 @@ static void walk_init(struct walk *w, const struct costnet_group *g, const struc
         for (size_t k = c->n_scope; k-- > 0; stride *= net->n_states[c->scope[k]])
             set_stride(m, g, c->scope[k], stride);
     }
+    w->n_summed = w->n_members;
+    w->n_scope = g->n_scope;
 }
 
 static void walk_clear(struct walk *w)
@@ -271,13 +97,13 @@ static void walk_clear(struct walk *w)
     free(w->row);
 }
 
-/* Sum of all tables for every state of the variable at the present cell. */
+/* Sum of tables for every state of the variable at the present cell. */
 static void walk_row(struct walk *w)
 {
     uint32_t n = w->net->n_states[w->g->var];
 
     memset(w->row, 0, n * sizeof *w->row);
-    for (size_t i = 0; i < w->n_members; i++) {
+    for (size_t i = 0; i < w->n_summed; i++) {
         const struct member *m = &w->members[i];
         const double *at = m->table + m->offset;
         if (m->stride_x == 1)
@@ -291,7 +117,7 @@ static void walk_row(struct walk *w)
 
 static void walk_next(struct walk *w)
 {
-    for (size_t k = w->g->n_scope; k-- > 0;) {
+    for (size_t k = w->n_scope; k-- > 0;) {
         uint32_t n = w->net->n_states[w->g->scope[k]];
         if (++w->state[k] < n) {
             for (size_t i = 0; i < w->n_members; i++)
@@ -313,6 +139,116 @@ static double row_min(const struct walk *w)
     return best;
 }
 
+/* ---- up ---- */
+
+/* The cells of a group, row by row along the last variable of its scope. Tables that know that
+ * variable are added along these rows; the walk, over the variables before it, sums the others. */
+struct rows {
+    struct walk walk;
+    uint32_t width;  /* states of the last variable */
+    double *sum;     /* of tables along the last variable where there are several, or zeros */
+    double *flipped; /* copies of pairs that run along the eliminated variable */
+};
+
+/* A table [last variable][eliminated variable] as [eliminated][last]. */
+static const double *flip(const double *table, uint32_t n, uint32_t width, double *out)
+{
+    for (uint32_t x = 0; x < n; x++)
+        for (uint32_t y = 0; y < width; y++)
+            out[x * width + y] = table[y * n + x];
+    return out;
+}
+
+static void rows_init(struct rows *r, const struct costnet_group *g, const struct costnet_tables *t)
+{
+    struct walk *w = &r->walk;
+    size_t last = g->n_scope - 1, n_flipped = 0;
+    uint32_t n = t->net.n_states[g->var], width = t->net.n_states[g->scope[last]];
+
+    walk_init(w, g, t);
+    w->n_scope = last;
+    w->n_summed = 0;
+    r->width = width;
+    r->sum = mem_zero(width, sizeof *r->sum);
+    r->flipped = mem_zero(g->n_pairs * n * width, sizeof *r->flipped);
+    for (size_t i = 0; i < w->n_members; i++) {
+        struct member m = w->members[i];
+        if (m.strides[last] == 0) {
+            w->members[i] = w->members[w->n_summed];
+            w->members[w->n_summed++] = m;
+        } else if (m.strides[last] > 1 && width > 1) {
+            assert(m.stride_x == 1);
+            w->members[i].table = flip(m.table, n, width, r->flipped + n_flipped++ * n * width);
+            w->members[i].stride_x = width;
+        }
+    }
+}
+
+static void rows_clear(struct rows *r)
+{
+    walk_clear(&r->walk);
+    free(r->sum);
+    free(r->flipped);
+}
+
+/* out = the lesser of out and base + a + b, for the compiler's vectors. */
+static void lower(
+    double *restrict out, double base, const double *a, const double *b, uint32_t width)
+{
+    for (uint32_t y = 0; y < width; y++) {
+        double sum = base + a[y] + b[y];
+        out[y] = sum < out[y] ? sum : out[y];
+    }
+}
+
+/* The best of the group for every state of the last variable, at the present cell. */
+static void rows_best(const struct rows *r, double *out)
+{
+    const struct walk *w = &r->walk;
+
+    for (uint32_t y = 0; y < r->width; y++)
+        out[y] = (double)INFINITY;
+    for (uint32_t x = 0; x < w->net->n_states[w->g->var]; x++) {
+        const double *a = r->sum, *b = r->sum;
+        if (isinf(w->row[x]))
+            continue;
+        for (size_t i = w->n_summed; i < w->n_members; i++) {
+            const struct member *m = &w->members[i];
+            const double *table = m->table + m->offset + x * m->stride_x;
+            if (i < w->n_summed + 2) {
+                a = b;
+                b = table;
+                continue;
+            }
+            for (uint32_t y = 0; y < r->width; y++)
+                r->sum[y] = a[y] + table[y];
+            a = r->sum;
+        }
+        lower(out, w->row[x], a, b, r->width);
+    }
+}
+
+static void up_group(const struct costnet_tables *t, size_t i)
+{
+    const struct costnet_group *g = &t->schedule->groups[i];
+    struct rows r;
+
+    if (!g->n_scope) {
+        struct walk w;
+        walk_init(&w, g, t);
+        walk_row(&w);
+        t->up[i][0] = row_min(&w);
+        walk_clear(&w);
+        return;
+    }
+    rows_init(&r, g, t);
+    for (size_t cell = 0; cell < g->cells; cell += r.width, walk_next(&r.walk)) {
+        walk_row(&r.walk);
+        rows_best(&r, t->up[i] + cell);
+    }
+    rows_clear(&r);
+}
+
 int costnet_up(const struct costnet *net,
                const struct costnet_schedule *s,
                struct costnet_tables *t,
@@ -326,20 +262,16 @@ int costnet_up(const struct costnet *net,
         return -1;
     for (size_t i = 0; i < s->n_groups; i++) {
         const struct costnet_group *g = &s->groups[i];
-        struct walk w;
         if (!(t->up[i] = arena_alloc(arena, g->cells, sizeof *t->up[i])))
             return -1;
-        walk_init(&w, g, t);
-        for (size_t cell = 0; cell < g->cells; cell++, walk_next(&w)) {
-            walk_row(&w);
-            t->up[i][cell] = row_min(&w);
-        }
-        walk_clear(&w);
+        up_group(t, i);
         if (!g->n_scope)
             t->best += t->up[i][0];
     }
     return 0;
 }
+
+/* ---- down ---- */
 
 /* Everything but the group itself, for the variable's states and the messages taken in. */
 static void down_group(struct costnet_tables *t, size_t i)
