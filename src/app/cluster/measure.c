@@ -229,5 +229,6 @@ const struct operation cluster_measure_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct app_cluster_run_request, request_fields),
     .answer = RECORD_AT("cluster_measurement", struct app_cluster_measurement, measurement_fields),
+    .bills = true,
     .run = run_measure,
 };

@@ -424,5 +424,6 @@ const struct operation cluster_start_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct app_cluster_run_request, request_fields),
     .answer = &started_record,
+    .bills = true,
     .run = run_start,
 };

@@ -72,6 +72,10 @@ struct operation {
     bool is_feed;
     /* The answer tells how jobs or runs stand: app_refresh comes first. */
     bool is_live;
+    /* The operation starts work that costs money. What it would cost is the answer of `quote`, a
+     * request of which has fields of the same names and types; NULL = of its own dry_run. */
+    bool bills;
+    const struct operation *quote;
     /* The request is decoded and within its bounds, and the caller may call. */
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };

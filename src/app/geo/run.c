@@ -203,5 +203,6 @@ const struct operation geo_run_operation = {
     .answer = &app_geo_report_record,
     .item = &event_record,
     .is_feed = true,
+    .bills = true,
     .run = run_training,
 };

@@ -499,5 +499,7 @@ const struct operation autoprovision_submit_operation = {
     .effect = OPERATION_WRITES,
     .request = &submit_request_record,
     .answer = &answer_record,
+    .bills = true,
+    .quote = &autoprovision_plan_operation,
     .run = run_submit,
 };

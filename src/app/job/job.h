@@ -10,9 +10,9 @@
 /* clang-format off */
 #define JOB_OPERATIONS(X)                                                                          \
     X(job_list) X(job_get) X(job_metrics) X(job_compare) X(job_kill) X(job_wait) X(job_submit)     \
-    X(job_rerun) X(job_save) X(job_remove) X(profile_list) X(profile_get) X(profile_fit)           \
-    X(profile_import) X(profile_evaluate) X(profile_run)                                           \
-    X(profile_predict) X(autoprovision_plan) X(autoprovision_submit)
+    X(job_rerun) X(job_save) X(job_remove) X(job_log) X(job_price) X(profile_list) X(profile_get)  \
+    X(profile_fit) X(profile_import) X(profile_evaluate) X(profile_run) X(profile_predict)         \
+    X(autoprovision_plan) X(autoprovision_submit)
 /* clang-format on */
 JOB_OPERATIONS(OPERATION_DECLARE)
 

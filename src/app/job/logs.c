@@ -1,8 +1,10 @@
-/* logs: the log of a job, followed while the job runs. `tradewind job logs` calls it. */
+/* logs: the log of a job, followed while the job runs, for `tradewind job logs`; and its last lines
+ * as the operation job.log. */
 #include "app/job/job.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "broker/core/home.h"
 
 #include <errno.h>
@@ -197,3 +199,85 @@ int app_job_logs(struct app *app, const struct app_job_logs *request, struct err
         return -1;
     return result;
 }
+
+/* ---- job.log ---- */
+
+#define LOG_MAX_BYTES ((size_t)256 << 10)
+
+struct log_request {
+    int64_t id;
+    uint64_t lines;
+};
+
+struct log_answer {
+    int64_t id;
+    const char *text;
+    bool cut;
+};
+
+/* clang-format off */
+static const struct field log_fields[] = {
+    {"id", FIELD(INT, struct log_request, id), APP_JOB_NUMBER, .required = true, .operand = true,
+     .help = "Number of the job."},
+    {"lines", FIELD(COUNT, struct log_request, lines), .preset = "200", .least = 1, .most = 100000,
+     .help = "Number of lines, the last of the log."},
+};
+
+static const struct field log_answer_fields[] = {
+    {"id", FIELD(INT, struct log_answer, id), .help = "Number of the job."},
+    {"text", FIELD(TEXT, struct log_answer, text),
+     .help = "Lines that the job printed; other bytes than UTF-8 text are shown as ?."},
+    {"cut", FIELD(BOOL, struct log_answer, cut),
+     .help = "The lines are longer than 256 KiB, of which the text has the last."},
+};
+/* clang-format on */
+
+struct last_bytes {
+    char bytes[LOG_MAX_BYTES];
+    size_t n;
+    bool cut;
+};
+
+/* Keeps the last bytes of all. */
+static int keep_last(void *context, const char *bytes, size_t n, struct err *e)
+{
+    struct last_bytes *last = context;
+    size_t taken = n < LOG_MAX_BYTES ? n : LOG_MAX_BYTES;
+    size_t kept = last->n < LOG_MAX_BYTES - taken ? last->n : LOG_MAX_BYTES - taken;
+
+    (void)e;
+    last->cut |= taken < n || kept < last->n;
+    memmove(last->bytes, last->bytes + last->n - kept, kept);
+    memcpy(last->bytes + kept, bytes + n - taken, taken);
+    last->n = kept + taken;
+    return 0;
+}
+
+static int run_log(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct log_request *q = request;
+    struct last_bytes *last = answer_alloc(out, 1, sizeof *last, e);
+    const struct app_job_logs wanted = {
+        .id = q->id, .tail = q->lines, .take = keep_last, .context = last};
+
+    if (!last || app_job_logs(app, &wanted, e) < 0)
+        return -1;
+    char *text = arena_dup_n(out->arena, last->bytes, last->n);
+    if (!text)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < last->n; i++)
+        text[i] = text[i] ? text[i] : '?';
+    utf8_disarm(text);
+    return answer_head(out, &(struct log_answer){.id = q->id, .text = text, .cut = last->cut}, e);
+}
+
+const struct operation job_log_operation = {
+    .name = "job.log",
+    .summary = "Get the last lines that a job printed.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    REQUEST(struct log_request, log_fields),
+    .answer = RECORD_AT("job_log", struct log_answer, log_answer_fields),
+    .is_live = true,
+    .run = run_log,
+};

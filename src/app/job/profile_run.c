@@ -257,5 +257,7 @@ const struct operation profile_run_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct run_request, run_fields),
     .answer = &app_profile_record,
+    .bills = true,
+    .quote = &job_price_operation,
     .run = run_profile,
 };

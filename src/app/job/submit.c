@@ -420,6 +420,8 @@ const struct operation job_submit_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct submit_request, submit_fields),
     .answer = &submitted_record,
+    .bills = true,
+    .quote = &job_price_operation,
     .run = run_submit,
 };
 
@@ -464,5 +466,7 @@ const struct operation job_rerun_operation = {
     .effect = OPERATION_WRITES,
     .request = &app_job_id_record,
     .answer = &submitted_record,
+    .bills = true,
+    .quote = &job_price_operation,
     .run = run_rerun,
 };

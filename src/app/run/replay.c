@@ -217,6 +217,7 @@ const struct operation replay_start_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct request, replay_request_fields),
     .answer = &started_record,
+    .bills = true,
     .run = start_replay,
 };
 
@@ -227,6 +228,7 @@ const struct operation rerun_start_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct request, rerun_request_fields),
     .answer = &started_record,
+    .bills = true,
     .run = start_rerun,
 };
 

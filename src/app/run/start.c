@@ -312,5 +312,6 @@ const struct operation run_start_operation = {
     .effect = OPERATION_WRITES,
     REQUEST(struct start_request, request_fields),
     .answer = RECORD_AT("run_started", struct app_run_started, started_fields),
+    .bills = true,
     .run = run_start,
 };

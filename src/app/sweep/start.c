@@ -697,5 +697,7 @@ const struct operation sweep_start_operation = {
     .answer = RECORD_AT("sweep", struct app_sweep, started_fields),
     .item = &app_job_compared_record,
     .items_name = "jobs",
+    .bills = true,
+    .quote = &job_price_operation,
     .run = run_sweep,
 };

@@ -37,7 +37,7 @@
     TITLE("Administration", init)                                                                  \
     COMMAND(config_get) COMMAND(config_set) COMMAND(config_show) COMMAND(machines_ls)              \
     COMMAND(machines_cleanup) COMMAND(bill) COMMAND(doctor) COMMAND(broker)                        \
-    COMMAND(completion) COMMAND(help)
+    COMMAND(mcp) COMMAND(completion) COMMAND(help)
 
 /* The dozen that help shows first, and not again in their groups. */
 #define COMMANDS_EVERYDAY(COMMAND)                                                                 \
