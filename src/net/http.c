@@ -224,14 +224,19 @@ static void wait_s(double s)
         ;
 }
 
+double net_random(struct http *h)
+{
+    pthread_mutex_lock(&h->lock);
+    uint64_t random = next_random(&h->random);
+    pthread_mutex_unlock(&h->lock);
+    return (double)(random >> 11) * 0x1p-53;
+}
+
 void http_wait(struct http *h, unsigned n, double first_wait_s, double max_wait_s)
 {
     double wait = ldexp(first_wait_s, n < 2 ? 0 : n > 60 ? 58 : (int)n - 2);
 
-    pthread_mutex_lock(&h->lock);
-    uint64_t random = next_random(&h->random);
-    pthread_mutex_unlock(&h->lock);
-    wait_s(fmin(wait, max_wait_s) * (1 - 0.5 * (double)(random >> 11) * 0x1p-53));
+    wait_s(fmin(wait, max_wait_s) * (1 - 0.5 * net_random(h)));
 }
 
 /* ---- downloads ---- */

@@ -42,6 +42,9 @@ struct http {
 CURL *net_handle_get(struct http *h);
 void net_handle_put(struct http *h, CURL *curl);
 
+/* At random from 0 to below 1; thread-safe. */
+double net_random(struct http *h);
+
 /* The URL as messages may have it: user, password, query and fragment can be secrets and are left
  * out. Written into out and returned. */
 const char *net_url_shown(const char *url, char out[static NET_URL_SHOWN]);
