@@ -176,36 +176,63 @@ static int add_path(struct import *im, const struct catalog_import_path *from, s
 
 /* What stays as it is comes from the catalog in use; if that cannot be read, importing is one of
  * the two ways out, and the built-in one has to do. */
-static int keep_the_rest(struct import *im, struct err *e)
+static struct catalog *open_old(const char *home, struct err *e)
 {
     struct err why = {0};
-    AUTO(catalog) struct catalog *old = catalog_open(im->how->home, &why);
+    struct catalog *old = catalog_open(home, &why);
 
-    if (!old) {
-        log_warn("catalog", "%s; clouds that are not imported now come from the built-in catalog",
-                 why.text);
-        old = catalog_open_builtin(e);
-        if (!old)
-            return -1;
-    }
-    return catalog_rows_copy(im->rows, old, !im->transfers, !im->storage, e);
+    if (old)
+        return old;
+    log_warn("catalog", "%s; clouds that are not imported now come from the built-in catalog",
+             why.text);
+    return catalog_open_builtin(e);
+}
+
+/* The rows and what the old catalog has besides as a catalog. */
+static struct catalog *build(struct catalog_rows *rows,
+                             const struct catalog *old,
+                             const char *date,
+                             bool old_transfers,
+                             bool old_storage,
+                             struct err *e)
+{
+    void *bytes;
+    size_t len;
+
+    rows->origin = catalog_rows_intern(rows, "imported");
+    rows->date = catalog_rows_intern(rows, date);
+    if (catalog_rows_copy(rows, old, old_transfers, old_storage, e) < 0 ||
+        catalog_build(rows, "import", &bytes, &len, e) < 0)
+        return NULL;
+    return catalog_open_owned("the new catalog", bytes, len, e);
 }
 
 static int put_in_use(struct import *im, struct err *e)
 {
     AUTO(catalog_store) struct catalog_store *store = catalog_store_lock(im->how->home, e);
-    void *bytes;
-    size_t len;
+    AUTO(catalog) struct catalog *old = store ? open_old(im->how->home, e) : NULL;
 
-    if (!store)
+    if (!old)
         return -1;
     catalog_rows_name_sources(im->rows, "imported", im->how->date);
-    im->rows->origin = catalog_rows_intern(im->rows, "imported");
-    im->rows->date = catalog_rows_intern(im->rows, im->how->date);
-    if (keep_the_rest(im, e) < 0 || catalog_build(im->rows, "import", &bytes, &len, e) < 0)
-        return -1;
-    AUTO(catalog) struct catalog *built = catalog_open_owned("the new catalog", bytes, len, e);
+    AUTO(catalog)
+    struct catalog *built = build(im->rows, old, im->how->date, !im->transfers, !im->storage, e);
     return built ? catalog_store_put(store, built, e) : -1;
+}
+
+struct catalog *catalog_update(const struct catalog_update *how, struct err *e)
+{
+    AUTO(catalog_store)
+    struct catalog_store *store = how->dry_run ? NULL : catalog_store_lock(how->home, e);
+    AUTO(catalog_rows) struct catalog_rows *rows = catalog_rows_new();
+    AUTO(catalog) struct catalog *old = store || how->dry_run ? open_old(how->home, e) : NULL;
+
+    if (!old || how->fill(how->context, old, rows, e) < 0)
+        return NULL;
+    AUTO(catalog) struct catalog *built = build(rows, old, how->date, true, true, e);
+    if (!built || (store && catalog_store_put(store, built, e) < 0))
+        return NULL;
+    return TAKE(built);
 }
 
 int catalog_import(const struct catalog_import *how,

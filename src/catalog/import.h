@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "catalog/read.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum catalog_format { CATALOG_FORMAT_ANY, CATALOG_FORMAT_TRADEWIND, CATALOG_FORMAT_SKYPILOT };
@@ -33,5 +34,19 @@ int catalog_import(const struct catalog_import *how,
                    size_t n_paths,
                    struct catalog_report *report,
                    struct err *e);
+
+struct catalog;
+
+/* What `catalog update` has of clouds: fill adds their offers to rows, and their sources, for which
+ * old is the catalog in use. All that other clouds have stays. */
+struct catalog_update {
+    const char *home;
+    const char *date; /* today */
+    bool dry_run;     /* nothing comes into use */
+    int (*fill)(void *context, const struct catalog *old, struct catalog_rows *rows, struct err *e);
+    void *context;
+};
+/* Puts the updated catalog in use; NULL: e, and nothing has changed. The caller frees it. */
+struct catalog *catalog_update(const struct catalog_update *how, struct err *e);
 
 #endif

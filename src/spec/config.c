@@ -123,8 +123,45 @@ static void read_update(const struct reader_value *v, void *into)
     }
 }
 
+static void read_address(const struct reader_value *v, const char **out)
+{
+    if (!reader_name(v, out))
+        return;
+    if (strncmp(*out, "https://", 8) != 0 && strncmp(*out, "http://", 7) != 0)
+        reader_value_error(v, "%s is not an https:// or http:// address", reader_shown(v));
+}
+
+static void read_aws_pricing(const struct reader_value *v, void *into)
+{
+    read_address(v, &((struct config *)into)->catalog_endpoints.aws_pricing);
+}
+
+static void read_aws_ec2(const struct reader_value *v, void *into)
+{
+    read_address(v, &((struct config *)into)->catalog_endpoints.aws_ec2);
+}
+
+static void read_azure(const struct reader_value *v, void *into)
+{
+    read_address(v, &((struct config *)into)->catalog_endpoints.azure);
+}
+
+static void read_gcp(const struct reader_value *v, void *into)
+{
+    read_address(v, &((struct config *)into)->catalog_endpoints.gcp);
+}
+
+static const struct reader_field endpoint_fields[] = {
+    {"aws_pricing", .read = read_aws_pricing},
+    {"aws_ec2", .read = read_aws_ec2},
+    {"azure", .read = read_azure},
+    {"gcp", .read = read_gcp},
+    {0},
+};
+
 static const struct reader_field catalog_fields[] = {
     {"update", .read = read_update},
+    {"endpoints", .use = READER_MAP, .inner = endpoint_fields},
     {0},
 };
 
@@ -243,12 +280,7 @@ static void read_store(const struct reader_value *v, void *into)
 
 static void read_endpoint(const struct reader_value *v, void *into)
 {
-    struct config *c = into;
-
-    if (!reader_name(v, &c->endpoint))
-        return;
-    if (strncmp(c->endpoint, "https://", 8) != 0 && strncmp(c->endpoint, "http://", 7) != 0)
-        reader_value_error(v, "%s is not an https:// or http:// address", reader_shown(v));
+    read_address(v, &((struct config *)into)->endpoint);
 }
 
 static void read_path_style(const struct reader_value *v, void *into)

@@ -39,6 +39,11 @@ struct config_limits {
     double log_mb;            /* kept of the log of a job */
 };
 
+/* Addresses in place of the clouds' own; NULL = their own. */
+struct config_endpoints {
+    const char *aws_pricing, *aws_ec2, *azure, *gcp;
+};
+
 /* What an hour on the user's own machines is worth. */
 struct config_prices {
     double vcpu_hour_usd, gb_hour_usd;
@@ -74,7 +79,8 @@ struct config {
     size_t n_regions;
     const char **catalog_urls;
     size_t n_catalog_urls;
-    struct config_host *hosts; /* in the order of the file */
+    struct config_endpoints catalog_endpoints; /* of `catalog update --from` */
+    struct config_host *hosts;                 /* in the order of the file */
     size_t n_hosts;
     struct config_limits limits;
     struct config_prices prices;

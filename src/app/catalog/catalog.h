@@ -7,8 +7,8 @@
 struct catalog;
 
 /* info: struct app_catalog_info, and clouds; list: struct app_catalog_found, and offers; show:
- * offers; import and update: struct app_catalog_imported; export: struct app_catalog_exported;
- * reset: struct app_catalog_reset. */
+ * offers; import: struct app_catalog_imported; update: struct app_catalog_updated; export: struct
+ * app_catalog_exported; reset: struct app_catalog_reset. */
 /* clang-format off */
 #define CATALOG_OPERATIONS(X)                                                                      \
     X(catalog_import) X(catalog_update) X(catalog_reset) X(catalog_info) X(catalog_list)           \
@@ -25,6 +25,19 @@ static inline const char *app_catalog_known(const char *text)
 {
     return text && *text ? text : NULL;
 }
+
+/* The request of an update from the price lists of clouds. */
+struct app_catalog_from {
+    struct field_list clouds, regions; /* no regions: those of the catalog in use */
+    bool dry_run;
+};
+/* from.c: reads the lists of the clouds, and puts their offers in use unless it is a dry run. */
+int app_catalog_update_from(struct app *app,
+                            const struct app_catalog_from *from,
+                            struct answer *out,
+                            struct err *e);
+extern const struct record app_catalog_updated_cloud_record, app_catalog_call_record;
+extern const struct record app_catalog_drop_record;
 
 /* ---- records ---- */
 
@@ -71,6 +84,31 @@ struct app_catalog_imported {
     struct field_records files; /* struct app_catalog_file */
     struct field_list not_recognised, without_transfers;
     const void *catalog; /* struct app_catalog_size: the catalog in use afterwards */
+};
+
+/* What the price list of a cloud changed. */
+struct app_catalog_change {
+    const char *region, *zone, *instance_type, *market;
+    double was_usd_per_hour, now_usd_per_hour;
+};
+struct app_catalog_updated_cloud {
+    const char *cloud, *source, *date;
+    struct field_list regions;
+    uint64_t items, items_dropped;
+    struct field_records dropped; /* struct app_catalog_drop */
+    uint64_t offers, added, changed, unchanged, gone, kept, elsewhere;
+    struct field_list notes;
+    struct field_records largest; /* struct app_catalog_change */
+};
+struct app_catalog_call {
+    const char *method, *url, *action;
+    uint64_t count;
+};
+struct app_catalog_updated {
+    struct app_catalog_imported imported;
+    struct field_records clouds; /* struct app_catalog_updated_cloud */
+    struct field_records calls;  /* struct app_catalog_call */
+    bool dry_run;
 };
 
 struct app_catalog_exported {

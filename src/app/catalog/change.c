@@ -28,7 +28,8 @@ static const struct field drop_fields[] = {
     {"reason", FIELD(TEXT, struct app_catalog_drop, reason), .help = "Why rows were dropped."},
     {"count", FIELD(COUNT, struct app_catalog_drop, count), .help = "Number of rows."},
 };
-static const struct record drop_record = RECORD("drop", struct app_catalog_drop, drop_fields);
+const struct record app_catalog_drop_record =
+    RECORD("drop", struct app_catalog_drop, drop_fields);
 
 #define FILE_OF(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_file, key), __VA_ARGS__}
 static const struct field file_fields[] = {
@@ -40,7 +41,7 @@ static const struct field file_fields[] = {
     FILE_OF(COUNT, rows_kept, .help = "Rows kept."),
     FILE_OF(COUNT, rows_dropped, .help = "Rows dropped."),
     FILE_OF(COUNT, offers, .help = "Offers made of the rows."),
-    FILE_OF(RECORDS, dropped, .record = &drop_record, .help = "Dropped rows by reason."),
+    FILE_OF(RECORDS, dropped, .record = &app_catalog_drop_record, .help = "Dropped rows by reason."),
     FILE_OF(COUNT, spot_above_on_demand,
             .help = "Rows kept although their spot price is above the on-demand price."),
 };
@@ -56,21 +57,39 @@ static const struct field size_fields[] = {
 static const struct record size_record =
     RECORD("catalog_size", struct app_catalog_size, size_fields);
 
-#define IMPORTED(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_imported, key), __VA_ARGS__}
+#define IMPORTED_FIELD(TYPE, type, member, key, ...)                                               \
+    {#key, FIELD(TYPE, type, member key), __VA_ARGS__}
+#define IMPORTED_FIELDS(type, member)                                                              \
+    IMPORTED_FIELD(COUNT, type, member, rows_read, .help = "Rows read from all files."),           \
+    IMPORTED_FIELD(COUNT, type, member, rows_kept, .help = "Rows kept."),                          \
+    IMPORTED_FIELD(COUNT, type, member, rows_dropped, .help = "Rows dropped."),                    \
+    IMPORTED_FIELD(COUNT, type, member, offers, .help = "Offers made of the rows."),               \
+    IMPORTED_FIELD(RECORDS, type, member, files, .record = &file_record, .help = "The files."),    \
+    IMPORTED_FIELD(LIST, type, member, not_recognised,                                             \
+                   .help = "Files of a directory that are not price lists."),                      \
+    IMPORTED_FIELD(LIST, type, member, without_transfers,                                          \
+                   .help = "Clouds with a region that data cannot leave: transfers.csv has no "    \
+                           "row."),                                                                \
+    IMPORTED_FIELD(RECORD, type, member, catalog, .record = &size_record,                          \
+                   .help = "The catalog in use afterwards.")
+
 static const struct field imported_fields[] = {
-    IMPORTED(COUNT, rows_read, .help = "Rows read from all files."),
-    IMPORTED(COUNT, rows_kept, .help = "Rows kept."),
-    IMPORTED(COUNT, rows_dropped, .help = "Rows dropped."),
-    IMPORTED(COUNT, offers, .help = "Offers made of the rows."),
-    IMPORTED(RECORDS, files, .record = &file_record, .help = "The files."),
-    IMPORTED(LIST, not_recognised, .help = "Files of a directory that are not price lists."),
-    IMPORTED(LIST, without_transfers,
-             .help = "Clouds with a region that data cannot leave: transfers.csv has no row."),
-    IMPORTED(RECORD, catalog, .record = &size_record, .help = "The catalog in use afterwards."),
+    IMPORTED_FIELDS(struct app_catalog_imported, ),
+};
+#define UPDATED(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_updated, key), __VA_ARGS__}
+static const struct field updated_fields[] = {
+    IMPORTED_FIELDS(struct app_catalog_updated, imported.),
+    UPDATED(RECORDS, clouds, .record = &app_catalog_updated_cloud_record, .omit_none = true,
+            .help = "What the price lists of clouds changed."),
+    UPDATED(RECORDS, calls, .record = &app_catalog_call_record, .omit_none = true,
+            .help = "Calls to the clouds."),
+    UPDATED(BOOL, dry_run, .help = "Whether nothing came into use."),
 };
 /* clang-format on */
 static const struct record imported_record =
     RECORD("catalog_imported", struct app_catalog_imported, imported_fields);
+static const struct record updated_record =
+    RECORD("catalog_updated", struct app_catalog_updated, updated_fields);
 
 static int put_file(const struct answer *out,
                     const struct catalog_file_report *f,
@@ -128,20 +147,24 @@ static struct field_list clouds_without_transfers(const struct catalog *c, struc
     return (struct field_list){clouds, n};
 }
 
+/* answer is of both operations: an import's is the beginning of an update's. */
 static int answer_report(struct answer *out,
                          const struct catalog_report *r,
                          const struct catalog *c,
                          struct err *e)
 {
     const struct app_catalog_size size = {c->origin, c->n_offers, c->n_places};
-    struct app_catalog_imported done = {
-        .not_recognised = {(const char *const *)r->unrecognised, r->n_unrecognised},
-        .without_transfers = clouds_without_transfers(c, out->arena),
-        .catalog = &size,
+    struct app_catalog_updated done = {
+        .imported =
+            {
+                .not_recognised = {(const char *const *)r->unrecognised, r->n_unrecognised},
+                .without_transfers = clouds_without_transfers(c, out->arena),
+                .catalog = &size,
+            },
     };
 
     for (size_t i = 0; i < r->n_files; i++)
-        if (put_file(out, &r->files[i], &done, e) < 0)
+        if (put_file(out, &r->files[i], &done.imported, e) < 0)
             return -1;
     return answer_head(out, &done, e);
 }
@@ -328,12 +351,35 @@ static int download_all(struct update *u, struct err *e)
 }
 
 struct update_request {
+    struct app_catalog_from from;
     bool insecure;
 };
 
+/* clang-format off */
 static const struct field update_fields[] = {
+    {"from", FIELD(LIST, struct update_request, from.clouds), .value = "aws|azure|gcp",
+     .help = "Cloud whose public price list to read (default: the configured addresses)."},
+    {"regions", FIELD(LIST, struct update_request, from.regions), .option = "--region",
+     .value = "[CLOUD:]REGION",
+     .help = "Region to update (default: those of the catalog in use)."},
+    {"dry_run", FIELD(BOOL, struct update_request, from.dry_run),
+     .help = "Show the differences and the calls to the clouds, and change nothing."},
     {"insecure", FIELD(BOOL, struct update_request, insecure), .help = APP_INSECURE_HELP},
 };
+/* clang-format on */
+
+static int check_update(const struct update_request *q, const struct answer *out, struct err *e)
+{
+    char option[64];
+
+    if (q->from.regions.n)
+        return err_set(e, ERR_USAGE, "%s is for price lists of clouds: name one with --from",
+                       answer_spell(out, "regions", option));
+    if (q->from.dry_run)
+        return err_set(e, ERR_USAGE, "%s is for price lists of clouds: name one with --from",
+                       answer_spell(out, "dry_run", option));
+    return 0;
+}
 
 static int run_update(struct app *app, const void *request, struct answer *out, struct err *e)
 {
@@ -344,9 +390,15 @@ static int run_update(struct app *app, const void *request, struct answer *out, 
         return -1;
     if (q->insecure)
         app_allow_insecure(app);
+    if (q->from.clouds.n)
+        return app_catalog_update_from(app, &q->from, out, e);
     size_t n = config->n_catalog_urls;
+    if (check_update(q, out, e) < 0)
+        return -1;
     if (!n)
-        return err_set(e, ERR_USAGE, "%s has no URLs under catalog.update", config->file);
+        return err_set(e, ERR_USAGE,
+                       "%s has no URLs under catalog.update; or name clouds with --from",
+                       config->file);
     AUTO_CLEAR(update)
     struct update u = {
         .app = app,
@@ -362,11 +414,11 @@ static int run_update(struct app *app, const void *request, struct answer *out, 
 
 const struct operation catalog_update_operation = {
     .name = "catalog.update",
-    .summary = "Download and import the price lists that the configuration names.",
+    .summary = "Download price lists: those of clouds, or those that the configuration names.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct update_request, update_fields),
-    .answer = &imported_record,
+    .answer = &updated_record,
     .run = run_update,
 };
 

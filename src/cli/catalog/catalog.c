@@ -123,6 +123,154 @@ static void print_imported(struct operate_text *t, const void *record)
 
 static const struct command_text imported_text = {.head = print_imported};
 
+/* ---- catalog update ---- */
+
+static void print_clouds(const struct app_catalog_updated *u,
+                         FILE *out,
+                         const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {.title = "cloud"},
+        {.title = "regions", .right = true},
+        {.title = "offers", .right = true},
+        {.title = "new", .right = true},
+        {.title = "changed", .right = true},
+        {.title = "unchanged", .right = true},
+        {.title = "gone", .right = true},
+        {.title = "kept", .right = true},
+        {.title = "prices of"},
+        {.title = "source", .cut_rank = 1, .least = 10},
+    };
+    const struct app_catalog_updated_cloud *clouds = u->clouds.items;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+    char text[32];
+
+    for (size_t i = 0; i < u->clouds.n; i++) {
+        const struct app_catalog_updated_cloud *c = &clouds[i];
+        table_put(t, c->cloud);
+        table_put(t, text_count(c->regions.n, text));
+        table_put(t, text_count(c->offers, text));
+        table_put(t, text_count(c->added, text));
+        table_put(t, text_count(c->changed, text));
+        table_put(t, text_count(c->unchanged, text));
+        table_put(t, text_count(c->gone, text));
+        table_put(t, text_count(c->kept + c->elsewhere, text));
+        table_put(t, c->date);
+        table_put(t, c->source);
+    }
+    table_print(t, out, 0, look);
+}
+
+/* What was left out of the lists, and what stays as it was. */
+static void print_remarks(const struct app_catalog_updated *u,
+                          FILE *out,
+                          const struct text_look *look)
+{
+    const struct app_catalog_updated_cloud *clouds = u->clouds.items;
+    AUTO_CLEAR(buf) struct buf line;
+    char count[32];
+
+    buf_init(&line, LINE_MAX_BYTES);
+    fputs("\n", out);
+    for (size_t i = 0; i < u->clouds.n; i++) {
+        const struct app_catalog_updated_cloud *c = &clouds[i];
+        const struct app_catalog_drop *drops = c->dropped.items;
+        line.len = 0;
+        buf_printf(&line, "%s: %s items read", c->cloud, text_count(c->items, count));
+        for (size_t d = 0; d < c->dropped.n; d++)
+            buf_printf(&line, "%s %s %s",
+                       d ? "," : "; not used:", text_count(drops[d].count, count), drops[d].reason);
+        text_paragraph(out, buf_str(&line), 2, look);
+        for (size_t k = 0; k < c->notes.n; k++) {
+            line.len = 0;
+            buf_printf(&line, "%s: %s", c->cloud, c->notes.items[k]);
+            text_paragraph(out, buf_str(&line), 2, look);
+        }
+    }
+}
+
+static void put_price(struct table *t, double usd)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "$%.4f", usd);
+    table_put(t, text);
+}
+
+static void print_largest(const struct app_catalog_updated *u,
+                          FILE *out,
+                          const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {.title = "location", .cut_rank = 1, .least = 16},
+        {.title = "type", .cut_rank = 2, .least = 12},
+        {.title = "market"},
+        {.title = "was", .right = true},
+        {.title = "now", .right = true},
+        {.title = "change", .right = true},
+    };
+    const struct app_catalog_updated_cloud *clouds = u->clouds.items;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+    size_t n = 0;
+
+    for (size_t i = 0; i < u->clouds.n; i++) {
+        const struct app_catalog_change *changes = clouds[i].largest.items;
+        for (size_t k = 0; k < clouds[i].largest.n; k++, n++) {
+            const struct app_catalog_change *c = &changes[k];
+            char text[700];
+            snprintf(text, sizeof text, "%s/%s%s%s", clouds[i].cloud, c->region, c->zone ? "/" : "",
+                     c->zone ? c->zone : "");
+            table_put(t, text);
+            table_put(t, c->instance_type);
+            table_put(t, c->market);
+            put_price(t, c->was_usd_per_hour);
+            put_price(t, c->now_usd_per_hour);
+            snprintf(text, sizeof text, "%+.1f%%",
+                     (c->now_usd_per_hour / c->was_usd_per_hour - 1) * 100);
+            table_put(t, text);
+        }
+    }
+    if (!n)
+        return;
+    fputs("\nLargest changes:\n", out);
+    table_print(t, out, 0, look);
+}
+
+static void print_calls(const struct app_catalog_updated *u, FILE *out)
+{
+    const struct app_catalog_call *calls = u->calls.items;
+    char count[32];
+
+    for (size_t i = 0; i < u->calls.n; i++)
+        fprintf(out, "%s  %s %s%s%s (%s)\n", i ? "" : "\nCalls:\n", calls[i].method, calls[i].url,
+                calls[i].action ? " " : "", calls[i].action ? calls[i].action : "",
+                text_count(calls[i].count, count));
+}
+
+static void print_updated(struct operate_text *t, const void *record)
+{
+    const struct app_catalog_updated *u = record;
+    const struct app_catalog_size *size = u->imported.catalog;
+    const struct text_look look = text_look_for(t->out);
+    char offers[32], places[32];
+
+    if (!u->clouds.n) {
+        print_imported(t, &u->imported);
+        return;
+    }
+    print_clouds(u, t->out, &look);
+    print_remarks(u, t->out, &look);
+    print_largest(u, t->out, &look);
+    if (u->dry_run)
+        print_calls(u, t->out);
+    fprintf(t->out,
+            u->dry_run ? "\nNothing changed; the catalog would have %s offers in %s regions.\n"
+                       : "\nIn use now: %s offers in %s regions.\n",
+            text_count(size->offers, offers), text_count(size->places, places));
+}
+
+static const struct command_text updated_text = {.head = print_updated};
+
 const struct command command_catalog_import = {
     .name = "catalog import",
     .operands = "DIR|FILE...",
@@ -143,13 +291,27 @@ const struct command command_catalog_import = {
 
 const struct command command_catalog_update = {
     .name = "catalog update",
-    .summary = "Download and import the price lists named in the configuration",
-    .details = "Downloads every URL under catalog.update of the configuration file (https, http "
-               "or file), checks all files, and then imports them as `tradewind catalog import` "
-               "does. If one fails, nothing changes.",
-    .example = "tradewind catalog update",
+    .summary = "Download price lists: those of clouds, or those named in the configuration",
+    .details =
+        "Without --from: downloads every URL under catalog.update of the configuration file "
+        "(https, http or file), checks all files, and then imports them as `tradewind catalog "
+        "import` does.\n"
+        "\n"
+        "With --from: reads the price lists that the clouds publish, region by region, and gives "
+        "the offers in use their prices. Offers that the list no longer has go, new ones come, "
+        "other regions and clouds stay.\n"
+        "  aws    the public offer files; spot prices by zone where there are AWS credentials, "
+        "else they stay as they were\n"
+        "  azure  the public retail prices, on demand and spot\n"
+        "  gcp    the billing catalog, with the API key of GOOGLE_API_KEY: prices of cores, "
+        "memory and accelerators, added up for the instance types in use\n"
+        "\n"
+        "The report counts new, changed and gone offers and shows the largest changes. If one "
+        "list fails, nothing changes.",
+    .example = "tradewind catalog update --from azure --region eastus --dry-run",
     .operation = &catalog_update_operation,
-    .text = &imported_text,
+    .text = &updated_text,
+    .is_long = true,
 };
 
 /* ---- catalog export ---- */
