@@ -217,6 +217,35 @@ is "$("$TRADEWIND" job ls --json | json 'd[0]["because"]')" \
     "gen.y changed (all of the code counts: Makefile was used: build tools look at files without \
 opening them)" "and the reason says why it counts"
 
+# ---- sizes and times of files that are only looked at (docs/experiments.md) ----
+mkdir look
+echo 12345 >look/data.txt
+cat >look.yaml <<'END'
+name: look
+defaults: {workdir: look, estimate: {seconds: 1}, outputs: {n: 0.001}}
+---
+name: blind
+run: stat -c %s data.txt >"$TRADEWIND_OUTPUT/n/size"
+---
+name: told
+needs: []
+code: [data.txt]
+run: stat -c %s data.txt >"$TRADEWIND_OUTPUT/n/size"
+---
+name: exists
+needs: []
+run: test -e extra.txt; echo $? >"$TRADEWIND_OUTPUT/n/there"
+END
+is "$(states look.yaml)" "blind=finished told=finished exists=finished" "stages that look at files"
+echo 123456789 >look/data.txt
+is "$(states look.yaml)" "blind=reused told=finished exists=reused" \
+    "a size that is only looked at is no use, unless code: names the file"
+is "$("$TRADEWIND" cat /look.blind/n/size@look.blind:1) $("$TRADEWIND" cat /look.told/n/size@look.told)" \
+    "6 10" "so the first has the size of its run"
+touch look/extra.txt
+is "$(states look.yaml)" "blind=finished told=reused exists=finished" \
+    "whether a file exists is seen: names count"
+
 # ---- bytecode ----
 mkdir pyc
 printf 'import tool\n' >pyc/main.py
