@@ -11,7 +11,6 @@
 static const char *const causes[] = {
     [STATE_EXIT] = "exit", [STATE_SIGNAL] = "signal", [STATE_STOPPED] = "stopped",
     [STATE_TIME] = "time", [STATE_MEMORY] = "memory", [STATE_NO_START] = "no-start",
-    [STATE_DISK] = "disk",
 };
 static const char *const kinds[] = {
     [STATE_STARTED] = "started", [STATE_SAMPLE] = "sample", [STATE_USED] = "used",

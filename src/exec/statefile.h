@@ -27,7 +27,6 @@ enum state_cause {
     STATE_TIME,     /* over its time limit */
     STATE_MEMORY,   /* over its memory limit */
     STATE_NO_START, /* the command could not be started: text says why */
-    STATE_DISK,     /* the disk was full: its log could not be kept */
 };
 
 struct state_line {

@@ -189,18 +189,100 @@ check "no second file stays" test ! -e "$jobs/5/log.tail"
 contains "$(<out)" $'L 5\nlast' "and it is followed by offset"
 
 # --- a disk that is full
+# small_job ID SCRIPT [LINE...]: a job on a disk of 2 MB, whose directory is then $dir
+small_job() {
+    local jobs=$small
+    job "$@"
+    dir=$small/$1
+}
+# fill: takes what is left of that disk, but for its last pages
+fill() {
+    head -c 4m /dev/zero >"$small/filler" 2>/dev/null
+}
+# left_out FILE: how many lines the log says are missing
+left_out() {
+    sed -n 's/^\[tradewind: \([0-9]*\) lines\{0,1\} left out: no space on the disk]$/\1/p' "$1"
+}
+not_running() {
+    ! pgrep -f "tradewind-agent run $1" >/dev/null
+}
+go_small() {
+    jobs=$small go "$1"
+}
 if [[ -n $is_root ]] && mkdir "$scratch/small" &&
     mount -t tmpfs -o size=2m tmpfs "$scratch/small" 2>/dev/null; then
     small=$scratch/small
-    jobs=$small
-    job 1 'while :; do head -c 100000 /dev/zero | tr "\0" x; done'
-    go 1
-    jobs=$scratch/jobs
-    is "$(word cause)" disk "a job whose log finds no room ends"
-    contains "$ended" "No space left on device" "and says why"
-    check "what could be kept is kept" test "$(stat -c %s "$scratch/small/1/log")" -gt 1000000
+    # 30303 lines of 99 and one of 3: more than the disk takes
+    small_job 1 "head -c 3000000 /dev/zero | tr '\0' x | fold -w 99; echo; echo >$scratch/flooded
+        while [ ! -e $scratch/room ]; do sleep 0.05; done; seq 5"
+    head -c 1m /dev/zero >"$small/filler"
+    go_small 1 &
+    check "a job whose log finds no room goes on" within 60 test -e "$scratch/flooded"
+    rm "$small/filler"
+    touch "$scratch/room"
+    wait $!
+    ended=$(tail -n 1 "$dir/state")
+    is "$(word cause) $(word code)" "exit 0" "and ends as its command does"
+    is "$(tail -n 6 "$dir/log" | tr '\n' ' ')" \
+        "[tradewind: $(left_out "$dir/log") lines left out: no space on the disk] 1 2 3 4 5 " \
+        "when there is room again the log goes on, and says how much is missing"
+    # A line that is there in part counts as left out: it and the note stand behind the last whole one.
+    whole=$(head -c "$(grep -abo '\[tradewind: ' "$dir/log" | cut -d: -f1)" "$dir/log" | grep -cxE 'x{99}')
+    is "$((whole + $(left_out "$dir/log")))" 30304 "to the line"
+    "$agent" remove "$dir"
+
+    small_job 2 "seq 1000000; echo made >$scratch/made; exit 3"
+    go_small 2
+    is "$(word cause) $(word code) $(<"$scratch/made")" "exit 3 made" \
+        "a job that ends on a full disk tells its end"
+    # The line that is there in part is not the number of its line.
+    is "$(left_out "$dir/log")" "$((1000000 - $(awk '$0 == NR' "$dir/log" | wc -l)))" \
+        "and how many lines are missing"
+    "$agent" remove "$dir"
+
+    small_job 3 "seq 1000000" 'log_max 1000000'
+    head -c 1300000 /dev/zero >"$small/filler"
+    go_small 3
+    is "$(word cause) $(word code)" "exit 0" "so does one whose log finds no room for its second half"
+    check "which says what is missing" test "$(left_out "$dir/log")" -gt 0
+    check "and leaves no second file" test ! -e "$dir/log.tail"
+    "$agent" remove "$dir"
+    rm "$small/filler"
+
+    small_job 4 "cat work* >/dev/null; touch $scratch/read; while [ ! -e $scratch/end ]; do sleep 0.05; done" \
+        'learn 1'
+    mkdir "$dir/work"
+    for i in {1..90}; do
+        echo "$i" >"$dir/work/work$(printf '%0200d' "$i")"
+    done
+    go_small 4 &
+    check "a job reads its code" within 60 test -e "$scratch/read"
+    fill
+    touch "$scratch/end"
+    wait $!
+    ended=$(tail -n 1 "$dir/state")
+    is "$(word cause) $(word code)" "exit 0" "a list of used files that finds no room hides no end"
+    rm "$small/filler"
+    "$agent" remove "$dir"
+
+    small_job 5 'echo here'
+    fill
+    go_small 5 &
+    check "a job that finds the disk full waits" within 60 test -e "$dir/agent.reserve"
+    rm "$small/filler"
+    wait
+    is "$(<"$dir/log")" here "and begins when there is room"
+
+    small_job 6 'echo here'
+    fill
+    go_small 6 &
+    check "another one waits" within 60 test -e "$dir/agent.reserve"
+    rm -r "$dir"
+    check "and ends when its directory is removed" within 10 not_running "$dir"
+    wait
+    rm "$small/filler"
 else
-    skip "a job whose log finds no room ends" "needs root and a mount"
+    skip "a job whose log finds no room goes on" "needs root and a mount"
 fi
 
 # --- samples

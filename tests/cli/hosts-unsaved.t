@@ -135,6 +135,40 @@ def fill(home, disk):
     check(made == home.log(job), "as it was made", made, home.log(job))
 
 
+def test_full_while_running(scratch):
+    """The copies of what a job prints find no room here for longer than a host may be silent."""
+    disk = os.path.join(scratch, "tiny")
+    with small_disk(disk, "24m") as good:
+        if not good:
+            skip("a job on a host outlives a full disk here", "only root may mount a small disk")
+            return
+        home = Far(scratch, "tiny/home")
+        try:
+            print_much(home, disk)
+        finally:
+            home.end_everything()
+
+
+def print_much(home, disk):
+    go, filler = os.path.join(home.scratch, "print-go"), os.path.join(disk, "filler")
+    line = "x" * 4000
+    job = home.submit(f"i=0; while [ ! -e '{go}' ]; do i=$((i+1)); echo $i {line}; sleep 0.05; done; "
+                      "echo $i lines", "--on", "lab")
+    check(until(lambda: home.state(job) == "running" and home.log(job)), "a job prints on its host")
+    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as f:
+        while True:
+            f.write(b"x" * 4096)
+    # limits.host_lost_s is 2.
+    check(not until(lambda: home.state(job) != "running", 5),
+          "it runs on while the copy of its log finds no room", home.show(job))
+    os.unlink(filler)
+    open(go, "w").close()
+    check(home.becomes(job, "finished"), "and finishes when there is some", home.show(job))
+    lines = home.log(job).splitlines()
+    check(lines[:-1] == [f"{i} {line}" for i in range(1, len(lines))]
+          and lines[-1] == f"{len(lines) - 1} lines", "with its whole log", lines[-1])
+
+
 def main():
     with scratch_directory() as scratch:
         home = Far(scratch, "home")
@@ -143,6 +177,7 @@ def main():
             test_away(home)
             home.stop_broker()
             test_full(scratch)
+            test_full_while_running(scratch)
         finally:
             home.end_everything()
     return done()

@@ -232,6 +232,7 @@ static int add_to_copy(
     if (kind == FRAME_END || file_write_all(fd, bytes, n) == 0)
         return 0;
     file_error(e, "write the copy of its", name);
+    j->remote->lacks_room = true;
     /* What is there in part comes again as a whole. */
     if (ftruncate(fd, (off_t)at) < 0)
         return file_error(e, "cut the copy of its", name);
@@ -364,6 +365,8 @@ int attempt_reread(struct attempt *j, struct err *e)
 enum life_event attempt_read(struct attempt *j)
 {
     j->agent_error = (struct err){0};
+    if (j->remote)
+        j->remote->lacks_room = false;
     switch (exec_read(j->stream, hear_frame, j, &j->agent_error)) {
     case EXEC_MORE:
         j->failures = 0;

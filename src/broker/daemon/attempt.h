@@ -65,6 +65,7 @@ struct remote {
     bool collected;     /* the output is here, synced */
     int64_t reach_at_ms, save_at_ms, stop_at_ms; /* not before */
     int log_fd, state_fd; /* copies of the files that the agent writes; -1 = not open */
+    bool lacks_room;      /* the last copy failed here, which is not the host's fault */
 };
 
 struct attempt {

@@ -13,7 +13,7 @@ bool host_is_lost(const struct broker *b, struct attempt *j, const char *why)
     struct remote *r = j->remote;
     int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->settings.host_lost_s * 1000);
 
-    if (!r->silent_since_ms)
+    if (!r->silent_since_ms || r->lacks_room)
         r->silent_since_ms = now_ms;
     snprintf(r->silent_reason, sizeof r->silent_reason, "%s", why);
     if (now_ms - r->silent_since_ms >= most_ms)

@@ -39,7 +39,8 @@
 /* As shells have it. */
 #define SIGNALLED 128
 #define CODE_NO_START 127
-/* Room on a full disk for the last line of state, and how long that line is tried without it. */
+/* Room on a full disk for the last lines of log and state, and how often the last line of state is
+ * tried when it is not the room that is missing. */
 #define RESERVE_BYTES 65536
 #define FULL_TRIES 60
 #define FULL_POLL_S 1
@@ -65,11 +66,17 @@ static bool stateout_open(struct stateout *s, const char *dir)
     s->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (s->fd < 0)
         return false;
+    return true;
+}
+
+/* false: the disk is full. */
+static bool stateout_reserve(struct stateout *s)
+{
     AUTO_MEM char *reserve = reserve_path(s);
     AUTO_FD int fd = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        (void)posix_fallocate(fd, 0, RESERVE_BYTES); /* without it the end waits for room */
-    return true;
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, RESERVE_BYTES);
+
+    return error != ENOSPC && error != EDQUOT;
 }
 
 static int flush(struct stateout *s)
@@ -97,8 +104,8 @@ static void append(struct stateout *s, const struct state_line *line)
     s->n_pending += n;
 }
 
-/* A sample that finds no room is left out. */
-static void stateout_sample(struct stateout *s, const struct state_line *line)
+/* A line that finds no room is left out. */
+static void stateout_offer(struct stateout *s, const struct state_line *line)
 {
     if (flush(s) == 0) {
         append(s, line);
@@ -106,28 +113,53 @@ static void stateout_sample(struct stateout *s, const struct state_line *line)
     }
 }
 
-/* For started and ended. -1 with errno when it is not in the file yet; the next call tries again.
- */
-static int stateout_add(struct stateout *s, const struct state_line *line)
+/* -1 with errno when it is not in the file. */
+static int stateout_start(struct stateout *s, const struct state_line *started)
 {
-    append(s, line);
+    append(s, started);
     return flush(s);
 }
 
-/* Retries on a full disk for a while, with the reserved room, until everything is on disk. */
-static void stateout_finish(struct stateout *s, const struct state_line *ended)
+static void stateout_free_reserve(struct stateout *s)
 {
     AUTO_MEM char *reserve = reserve_path(s);
 
-    append(s, ended);
-    for (int i = 0; flush(s) < 0; i++) {
-        if (i == FULL_TRIES)
-            return;
-        if (unlink(reserve) < 0)
-            sleep(FULL_POLL_S);
-    }
-    fsync(s->fd);
     unlink(reserve);
+}
+
+/* Whether the line may still be written: a full disk has room some day, anything else is tried for
+ * a while. */
+static bool has_hope(const struct stateout *s, int tries)
+{
+    bool is_full = errno == ENOSPC || errno == EDQUOT;
+    struct stat st;
+
+    return (is_full || tries < FULL_TRIES) && fstat(s->fd, &st) == 0 && st.st_nlink > 0;
+}
+
+static bool flush_at_last(struct stateout *s)
+{
+    for (int i = 0; flush(s) < 0; i++) {
+        if (i == 0)
+            stateout_free_reserve(s);
+        else if (has_hope(s, i))
+            sleep(FULL_POLL_S);
+        else
+            return false;
+    }
+    return true;
+}
+
+/* Waits on a full disk, after the reserved room is used, until everything is on disk. */
+static void stateout_finish(struct stateout *s, const struct state_line *ended)
+{
+    if (!flush_at_last(s))
+        return;
+    append(s, ended);
+    if (!flush_at_last(s))
+        return;
+    fsync(s->fd);
+    stateout_free_reserve(s);
     file_sync_dir(s->dir, NULL);
 }
 
@@ -263,27 +295,12 @@ static bool kill_all(struct supervisor *s)
     return true;
 }
 
-static void log_failed(struct supervisor *s)
-{
-    because(s, STATE_DISK, "its log could not be kept: %s%s", strerror(errno),
-            errno == ENOSPC ? "; make room on the disk of the machine and run it again" : "");
-    s->kill_at_s = 0;
-}
-
-static void keep(struct supervisor *s, const char *bytes, size_t n)
-{
-    if (!n || joblog_add(&s->log, bytes, n) == 0)
-        return;
-    log_failed(s);
-    s->output_open = false;
-}
-
 static void keep_masked(struct supervisor *s, size_t n)
 {
     const char *bytes;
     size_t some = mask_take(&s->mask, s->bytes, n, &bytes);
 
-    keep(s, bytes, some);
+    joblog_add(&s->log, bytes, some);
 }
 
 /* What looks like the beginning of a secret, when nothing more comes. */
@@ -292,7 +309,7 @@ static void keep_held(struct supervisor *s)
     const char *bytes;
     size_t n = mask_rest(&s->mask, &bytes);
 
-    keep(s, bytes, n);
+    joblog_add(&s->log, bytes, n);
 }
 
 /* What was read is written before more is read. false when there is nothing to read now. */
@@ -352,7 +369,7 @@ static void take_sample(struct supervisor *s, double now_s)
     /* Half a sample early counts: it would be most of one late. */
     if (now_s < s->told_at_s - SAMPLE_S / 2)
         return;
-    stateout_sample(&s->state, &line);
+    stateout_offer(&s->state, &line);
     s->told_at_s = now_s + fmax(SAMPLE_S, (now_s - s->began_s) / SAMPLES_DENSE);
 }
 
@@ -494,7 +511,7 @@ static void tell_used(void *context, const char *path)
     struct state_line line = line_now(STATE_USED);
 
     snprintf(line.text, sizeof line.text, "%s", path);
-    stateout_add(&t->s->state, &line);
+    stateout_offer(&t->s->state, &line);
     t->files++;
 }
 
@@ -511,7 +528,7 @@ static void tell_code(struct supervisor *s, bool empty)
     snprintf(line.text, sizeof line.text, "%s", codewatch_end(s->code, tell_used, &t));
     line.files = t.files;
     line.at_ms = time_epoch_ms();
-    stateout_add(&s->state, &line);
+    stateout_offer(&s->state, &line);
 }
 
 /* The engine's own processes clear up meanwhile, and are ended after that. */
@@ -537,8 +554,10 @@ static void finish(struct supervisor *s)
     while (read_output(s))
         continue; /* to its end, unless something that could not be ended still has it open */
     keep_held(s);
-    if (joblog_finish(&s->log) < 0)
-        log_failed(s);
+    if (!joblog_finish(&s->log)) {
+        stateout_free_reserve(&s->state);
+        joblog_finish(&s->log);
+    }
     tell_code(s, empty);
     tell_end(s, empty);
     limits_end(&s->limits, 1);
@@ -614,8 +633,9 @@ static void run(struct supervisor *s)
         s->kill_at_s = 0;
         return;
     }
-    if (stateout_add(&s->state, &line) < 0) {
-        log_failed(s);
+    if (stateout_start(&s->state, &line) < 0) {
+        file_error(&e, "write", "the state of the job");
+        no_start(s, &e);
         return;
     }
     sampler_begin(&s->sampler, env_get(s->started.env, "PATH"));
@@ -644,6 +664,20 @@ static void clear(struct supervisor *s)
     free(s);
 }
 
+/* A job that finds the disk full begins when there is room. false: it was stopped before that, or
+ * its directory was removed. */
+static bool wait_for_room(struct supervisor *s)
+{
+    struct stop_request r;
+
+    while (!stateout_reserve(&s->state)) {
+        if (jobdir_read_stop(s->dir, &r) || !jobdir_exists(s->dir))
+            return false;
+        sleep(FULL_POLL_S);
+    }
+    return true;
+}
+
 static struct supervisor *supervisor_new(struct jobdir *d, const struct jobfile *job)
 {
     struct supervisor *s = mem_zero(1, sizeof *s);
@@ -663,7 +697,7 @@ void supervise(struct jobdir *d, const struct jobfile *job)
 {
     struct supervisor *s = supervisor_new(d, job);
 
-    if (stateout_open(&s->state, d->path)) {
+    if (stateout_open(&s->state, d->path) && wait_for_room(s)) {
         run(s);
         finish(s);
     }

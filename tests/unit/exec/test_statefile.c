@@ -59,7 +59,7 @@ static void test_parse(void)
                   0 &&
               s.cpu_s == 1.25 && s.received == 18 && s.sent == 5 && s.gpu_percent == 40,
           "sample");
-    for (int c = STATE_EXIT; c <= STATE_DISK; c++) {
+    for (int c = STATE_EXIT; c <= STATE_NO_START; c++) {
         char text[STATE_LINE_MAX];
         struct state_line in = {.kind = STATE_ENDED, .cause = (enum state_cause)c};
         state_line_text(&in, text);
