@@ -116,6 +116,29 @@ else
     skip "a user without rights gets mounts, too" "no user namespaces"
 fi
 
+# What lies outside the directory of the pipeline is shown before the question.
+mkdir -p far/away near
+echo secret >far/away/key
+echo table >far/table
+echo here >near/own
+ln -s ../far/away/key near/link
+cat >near/out.yaml <<YAML
+name: out
+inputs: [$scratch/far/table]
+file_mounts: {$place: ../far/away, ~/key: ./link, ~/own: ./own}
+outputs: {o: 0.001}
+estimate: {seconds: 30}
+run: cat $place/key ~/key ~/own >"\$TRADEWIND_OUTPUT/o/all"
+YAML
+far=$(realpath far)
+"$TRADEWIND" run near/out.yaml <<<no >asked.txt 2>&1
+is "$(grep ' reads ' asked.txt)" "Stage out reads $far/table.
+Stage out reads $far/away, which it finds at $place.
+Stage out reads $far/away/key, which it finds at ~/key." \
+    "what lies outside the pipeline's directory is shown, behind links, too, and nothing else"
+check "before the question" grep -q "to confirm the plan on" asked.txt
+cat near/out.yaml asked.txt | sed 's/^/# /' >shown.txt
+
 # Refused before the run.
 mkdir bin
 for program in bash sh env cat sleep git mktemp rm true; do ln -s "$(command -v $program)" bin/; done

@@ -117,6 +117,12 @@ int app_run_draft_inputs(struct app_run_draft *c,
                          const struct spec_stage *stage,
                          struct run_stage_plan *out,
                          struct err *e);
+/* reads.c: what stages read from outside the directory of the pipeline file. */
+int app_run_list_reads(struct app *app,
+                       const struct app_plan *p,
+                       struct answer *out,
+                       struct field_records *reads,
+                       struct err *e);
 /* code.c: warns about commands that name files which lie beside the pipeline's file, of stages
  * without a working directory. */
 void app_run_warn_code(struct app *app, const struct app_plan *p);

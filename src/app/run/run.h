@@ -212,7 +212,16 @@ struct app_run_started {
     const void *location;       /* struct app_run_where */
     const void *why;            /* struct app_run_why */
     struct field_records lacks; /* struct app_run_lack: stages whose accelerators are not there */
+    struct field_records reads; /* struct app_run_read_source */
 };
+
+/* What a stage reads from outside the directory of the pipeline file: a local file or directory, or
+ * a URI. */
+struct app_run_read_source {
+    const char *stage, *source;
+    const char *target; /* of file_mounts; NULL: an input */
+};
+extern const struct record app_run_read_source_record;
 
 /* Stores a composed run, whose id is filled in, and wakes the broker. ERR_NOFIT when the month's
  * spending cap is used up. */

@@ -114,6 +114,9 @@ static const struct field started_fields[] = {
      .omit_none = true,
      .help = "Stages of a dry run whose accelerators are not there: it starts only with "
              "without_gpus."},
+    {"reads", FIELD(RECORDS, struct app_run_started, reads), .record = &app_run_read_source_record,
+     .omit_none = true,
+     .help = "What a dry run would read from outside the directory of the pipeline file."},
     {"why", FIELD(RECORD, struct app_run_started, why), .record = &app_run_why_record,
      .omit_none = true, .help = "Whether the stage would be run again."},
 };
@@ -294,12 +297,13 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
     if (!q->dry_run)
         return start(app, q, d->plan, &chosen, out, e);
     const struct app_run_where where = app_run_location_where(&chosen.location);
-    const struct app_run_started planned = {.event = "planned",
-                                            .run = FIELD_NONE,
-                                            .plan = app_run_report(d->plan, out, e),
-                                            .location = &where,
-                                            .lacks = d->gpus->lacks};
-    if (!planned.plan || answer_head(out, &planned, e) < 0)
+    struct app_run_started planned = {.event = "planned",
+                                      .run = FIELD_NONE,
+                                      .plan = app_run_report(d->plan, out, e),
+                                      .location = &where,
+                                      .lacks = d->gpus->lacks};
+    if (!planned.plan || app_run_list_reads(app, d->plan, out, &planned.reads, e) < 0 ||
+        answer_head(out, &planned, e) < 0)
         return -1;
     answer_leave(out, app, q, TAKE(d), release_prepared);
     return 0;

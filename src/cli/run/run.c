@@ -163,6 +163,19 @@ static int show_lacks(const struct cli_run *c, const struct field_records *lacks
                    list->stage, list->accelerators, list->there);
 }
 
+static void show_reads(const struct field_records *reads)
+{
+    const struct app_run_read_source *list = reads->items;
+
+    for (size_t i = 0; i < reads->n; i++) {
+        AUTO_MEM char *text = mem_printf("Stage %s reads %s%s%s.", list[i].stage, list[i].source,
+                                         list[i].target ? ", which it finds at " : "",
+                                         list[i].target ? list[i].target : "");
+        text_print(stdout, text, strlen(text));
+        putchar('\n');
+    }
+}
+
 static int show_run(void *context, const void *head, struct err *e)
 {
     const struct cli_run *c = context;
@@ -171,6 +184,8 @@ static int show_run(void *context, const void *head, struct err *e)
 
     if (shown > 0 && !c->json)
         cli_run_say_location(planned->location);
+    if (shown > 0 && !c->json)
+        show_reads(&planned->reads);
     return shown > 0 && planned->lacks.n ? show_lacks(c, &planned->lacks, e) : shown;
 }
 
