@@ -162,6 +162,8 @@ def unsteady_output(home, name):
     path = os.path.join(home.path, "jobs", str(job), "output", "x")
     with open(path, "w"):
         pass
+    with open(os.path.join(os.path.dirname(path), "a"), "wb") as f:
+        f.write(os.urandom(8 << 20))
     mounted = os.geteuid() == 0 and subprocess.run(
         ["mount", "--bind", "/proc/version", path], capture_output=True).returncode == 0
     waiting.release()
@@ -198,6 +200,11 @@ def test_output_given_up(scratch):
     home.stop_broker()
 
 
+def sessions(home):
+    """Uploads that are not over."""
+    return home.json("session", "status")
+
+
 def test_kill_between_tries(scratch):
     home = Home(scratch, "between", idle_s=60)
     with unsteady_output(home, "killed") as job:
@@ -206,12 +213,14 @@ def test_kill_between_tries(scratch):
             return
         # Then it waits for two seconds, later for more.
         check(until(lambda: tries_told(home) >= 3), "an output is tried again and again")
+        check(len(sessions(home)) == 1, "what was uploaded of it is kept", sessions(home))
         check(home.state(job) == "storing", "its job stays where it is", home.state(job))
         home.good("job", "kill", str(job), "--reason", "no use")
         check(until(lambda: home.state(job) == "killed"), "which can be killed", home.state(job))
         reason = home.json("job", "show", str(job))["reason"]
         check("no use" in reason and "while its output was stored" in reason, "and says so", reason)
         check(home.run("ls", "@killed").returncode == 3, "no version of it is taken")
+        check(not sessions(home), "and no upload session is left", sessions(home))
         home.good("job", "kill", str(job))
         check(home.state(job) == "killed", "again is the same")
     home.stop_broker()
@@ -376,6 +385,7 @@ def test_full_disk(scratch):
         home.ran = os.path.join(scratch, "small-ran")
         os.makedirs(home.ran)
         try:
+            full_by_code(home, scratch)
             full_by_log(home, names[0])
             full_from_outside(home, disk, names[1])
         finally:
@@ -401,6 +411,22 @@ def full_by_log(home, name):
     check(last == [b"[tradewind: 1 line left out: no space on the disk]", b"last", b""],
           "and its log says what is missing", last)
     os.unlink(log)
+
+
+def full_by_code(home, scratch):
+    """The copy of the code fits, and its first file twice; no later run could go on with its upload."""
+    work = os.path.join(scratch, "work")
+    os.makedirs(work)
+    for name, size in (("a", 6 << 20), ("b", 9 << 20)):
+        with open(os.path.join(work, name), "wb") as f:
+            f.write(os.urandom(size))
+    pipeline = os.path.join(scratch, "p.yaml")
+    with open(pipeline, "w") as f:
+        f.write("workdir: work\nestimate: {seconds: 1}\nrun: echo\n")
+    got = home.run("run", pipeline, "--yes")
+    check(got.returncode == 7 and "No space left" in got.stderr, "code that finds no room",
+          got.returncode, got.stderr)
+    check(not sessions(home), "leaves no upload session", sessions(home))
 
 
 def full_from_outside(home, disk, name):

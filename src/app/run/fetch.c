@@ -352,6 +352,7 @@ static int store_item(struct fetch *f, const struct item *item, const char *from
                                              .n_sources = 1,
                                              .destination = item->path,
                                              .tags = tags,
+                                             .sources_pass = true,
                                              .n_tags = item->etag[0] ? 2 : 1};
 
     if (lake_put(f->lake, &options, NULL, NULL, &summary, e) < 0)

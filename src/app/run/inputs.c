@@ -48,6 +48,7 @@ static int store_local(struct app_run_draft *c,
     struct lake_put_options options = {.sources = sources,
                                        .n_sources = 1,
                                        .destination = destination,
+                                       .again = "start the run again",
                                        .progress = app_lake_progress(&progress)};
     if (lake_put(c->lake, &options, NULL, NULL, &summary, e) < 0)
         return -1;

@@ -292,8 +292,11 @@ static int put(struct storing *s, const char *set, struct err *e)
 {
     AUTO_MEM char *source = mem_printf("%s/.", s->stage);
     const char *const sources[] = {source};
-    const struct lake_put_options options = {
-        .sources = sources, .n_sources = 1, .destination = s->prefix, .set = set};
+    const struct lake_put_options options = {.sources = sources,
+                                             .n_sources = 1,
+                                             .destination = s->prefix,
+                                             .set = set,
+                                             .sources_pass = true};
     struct lake_put_summary summary;
 
     return lake_put(s->l, &options, NULL, NULL, &summary, e);
@@ -347,8 +350,11 @@ static int put_modes(struct storing *s, struct err *e)
         AUTO_MEM char *source = mem_printf("%s/%s", s->stage, s->files[i].path);
         AUTO_MEM char *destination = mem_printf("%s%s", s->prefix, s->files[i].path);
         const char *const sources[] = {source};
-        const struct lake_put_options options = {
-            .sources = sources, .n_sources = 1, .destination = destination, .force = true};
+        const struct lake_put_options options = {.sources = sources,
+                                                 .n_sources = 1,
+                                                 .destination = destination,
+                                                 .force = true,
+                                                 .sources_pass = true};
         struct lake_put_summary summary;
         if (lake_put(s->l, &options, NULL, NULL, &summary, e) < 0)
             return -1;

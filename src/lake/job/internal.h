@@ -35,6 +35,11 @@ int lake_job_log(struct lake *l,
 /* One step of lake_job_step. In a transaction. */
 int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e);
 
+/* What the put of a job's output is called, by which its session is found. New string. */
+char *lake_job_put_name(int64_t id);
+/* Ends that session: the output is not stored any more. In a transaction. */
+int lake_job_end_upload(struct lake *l, int64_t id, struct err *e);
+
 /* ---- job_keys.c: keys that the job's output gets, too. All of it in a transaction. ---- */
 
 /* Where the value of a key comes from. Of two with the same key the lower kind has it. */

@@ -65,7 +65,8 @@ static int remove_all(struct lake *l, const struct lake_job_removal *jobs, size_
     for (size_t i = 0; i < n; i++) {
         struct job_row row;
         if (lake_job_row_own(l, jobs[i].id, &row, e) < 0 || check_over(l, &row, e) < 0 ||
-            check_unneeded(l, row.id, e) < 0 || remove_rows(l, row.id, jobs[i].cloud, e) < 0)
+            check_unneeded(l, row.id, e) < 0 || lake_job_end_upload(l, row.id, e) < 0 ||
+            remove_rows(l, row.id, jobs[i].cloud, e) < 0)
             return -1;
     }
     return 0;

@@ -1,10 +1,13 @@
 /* Steps of a job from state to state, with its log of states. The broker and `job stop` call it. */
 #include "lake/job/internal.h"
 
+#include "base/mem.h"
 #include "base/utf8.h"
+#include "lake/put/internal.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REASON_MAX 2000
@@ -159,6 +162,18 @@ _Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6 && LAKE_JOB_LOST 
                    LAKE_JOB_UNSAVED == 10,
                "numbers in the SQL above");
 
+char *lake_job_put_name(int64_t id)
+{
+    return mem_printf("job:%lld", (long long)id);
+}
+
+int lake_job_end_upload(struct lake *l, int64_t id, struct err *e)
+{
+    AUTO_MEM char *name = lake_job_put_name(id);
+
+    return session_row_remove_put(l, name, e);
+}
+
 int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e)
 {
     char reason[REASON_MAX + 1];
@@ -175,7 +190,9 @@ int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e
     clean_text(change->reason ? change->reason : "", reason);
     if (write_change(l, &row, change, reason, now, e) < 0 ||
         lake_job_log(l, change->id, change->to, now, reason, e) < 0 ||
-        (change->to >= LAKE_JOB_STORING && lake_job_tell(l, &row, e) < 0))
+        (change->to >= LAKE_JOB_STORING && lake_job_tell(l, &row, e) < 0) ||
+        (change->to > LAKE_JOB_FINISHED && change->to <= LAKE_JOB_LOST &&
+         row.state >= LAKE_JOB_STORING && lake_job_end_upload(l, change->id, e) < 0))
         return -1;
     change->applied = true;
     return 0;

@@ -190,7 +190,7 @@ static int store_output(struct storing *s, struct err *e)
 {
     AUTO_MEM char *source = mem_printf("%s/.", s->directory);
     AUTO_MEM char *destination = mem_printf("/%s/", s->row.output_name);
-    AUTO_MEM char *name = mem_printf("job:%lld", (long long)s->row.id);
+    AUTO_MEM char *name = lake_job_put_name(s->row.id);
     const char *sources[] = {source};
     const struct lake_put_options o = {
         .sources = sources,

@@ -280,6 +280,7 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
 
     if (!u->session.id)
         return leave_nothing(p, e);
+    hopeless = hopeless || p->o->sources_pass;
     if (!hopeless)
         (void)upload_save(u, &ignored);
     upload_drop_spares(u);
@@ -290,9 +291,9 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
     }
     if (p->also)
         return -1;
-    AUTO_MEM char *words =
-        mem_printf("; session %lld: run the same put again, or `tradewind session abort %lld`",
-                   (long long)u->session.id, (long long)u->session.id);
+    AUTO_MEM char *words = mem_printf(
+        "; session %lld: %s, or `tradewind session abort %lld`", (long long)u->session.id,
+        p->o->again ? p->o->again : "run the same put again", (long long)u->session.id);
     return add_words(e, words);
 }
 

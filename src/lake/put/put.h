@@ -14,6 +14,10 @@ struct lake_put_options {
     /* Makes a new version even of unchanged content. Content that cannot be read is stored again,
      * which repairs all versions with that content. */
     bool force;
+    /* The sources are copies that go after the call: a put that fails leaves no session. */
+    bool sources_pass;
+    const char
+        *again; /* how to go on with a session, for errors; NULL = "run the same put again" */
     struct lake_progress progress;
 };
 

@@ -174,6 +174,18 @@ int session_row_remove(struct lake *l, int64_t id, struct err *e)
     return db_run(l->db, e, "DELETE FROM session WHERE id = $1", DB_INT(id));
 }
 
+int session_row_remove_put(struct lake *l, const char *put, struct err *e)
+{
+    return db_run(l->db, e,
+                  "DELETE FROM session_file WHERE session IN (SELECT id FROM session"
+                  " WHERE project = $1 AND state = $2 AND put = $3)",
+                  DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING), DB_TEXT(put)) < 0
+               ? -1
+               : db_run(l->db, e,
+                        "DELETE FROM session WHERE project = $1 AND state = $2 AND put = $3",
+                        DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING), DB_TEXT(put));
+}
+
 /* ---- holding ---- */
 
 static int open_locks(const struct lake *l)
