@@ -418,7 +418,7 @@ struct mounting {
     size_t n; /* sources so far */
 };
 
-/* Of a list of sources each gets its own name below the target. */
+/* Of a list of sources each gets its own name below the target; NULL: it has none. */
 static const char *target_of(const struct reader_value *v, const char *target, const char *from)
 {
     size_t n = strlen(from);
@@ -428,6 +428,11 @@ static const char *target_of(const struct reader_value *v, const char *target, c
     size_t at = n;
     while (at && from[at - 1] != '/')
         at--;
+    if (strspn(from + at, "./") == strlen(from + at)) {
+        reader_value_error(v, "%s has no name to appear under: mount it at a path of its own",
+                           reader_quote(v->r, from));
+        return NULL;
+    }
     return reader_printf(v->r, "%s/%.*s", target, (int)(n - at), from + at);
 }
 
@@ -441,11 +446,13 @@ static void add_mount(const struct reader_value *v, struct mounting *m, bool is_
     text = strchr(text, '$') ? fill_in(v->r, text, stage) : text;
     if (!text || !check_reference(v, text))
         return;
-    struct draft_input *input = add_input(v->r, spec_stage_draft(v->r, stage), v->line);
+    const char *target = is_listed ? target_of(v, m->target, text) : m->target;
+    struct draft_input *input =
+        target ? add_input(v->r, spec_stage_draft(v->r, stage), v->line) : NULL;
     if (input) {
         input->from = text;
         input->is_mount = true;
-        input->target = is_listed ? target_of(v, m->target, text) : m->target;
+        input->target = target;
         m->n++;
     }
 }

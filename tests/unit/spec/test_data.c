@@ -185,6 +185,8 @@ int main(void)
         {"file_mounts:\n  /x: {surce: s3://b}\n", 2, "did you mean source?"},
         {"file_mounts:\n  /x: [a]\n", 2, "must be text, not a list"},
         {"file_mounts:\n  /x: ftp://b\n", 2, "unknown scheme"},
+        {"file_mounts:\n  /x: {source: [s3://b/p/..]}\n", 2, "no name to appear under"},
+        {"file_mounts:\n  /x: {source: [./]}\n", 2, "no name to appear under"},
     };
 
     input_forms();
