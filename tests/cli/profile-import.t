@@ -33,6 +33,17 @@ run profile predict mnist epoch=8 --cpus 2 --memory 512 --json
 is "$(json "round(d['predicted_s'], 6)" <<<"$out")" 40.0 "its prediction"
 run profile show mnist --json
 is "$(json "d['template'], d['imported'], d['runs'], d['cpus']" <<<"$out")" "None 8 0 [1.0, 2.0, 4.0]" "profile show"
+# Of a long name the first 60 bytes are kept, and no part of a character.
+long=$(printf 'a%.0s' {1..59})ä.csv
+cp runs.csv "$long"
+cp runs.csv $'odd-\xff\t.csv'
+run profile import long "$long" --json
+is "$(json "d['added'], d['imported']" <<<"$out")" "8 8" "a file whose name is cut within a character"
+run profile import long $'odd-\xff\t.csv' --json
+is "$code $(json "d['added'], d['imported']" <<<"$out")" "0 0 8" "its runs are there, whatever the file is called"
+run profile import odd $'odd-\xff\t.csv'
+run profile predict odd epoch=8 --cpus 2 --memory 512 --json
+is "$(json "round(d['predicted_s'], 6)" <<<"$out")" 40.0 "runs of a file whose name is no UTF-8"
 printf 'name: s\nestimate: {profile: mnist, args: {epoch: 4}}\n' >pipeline.yaml
 run plan pipeline.yaml --json
 is "$(json "d['stages'][0]['estimate']" <<<"$out")" profile "a plan goes by it"

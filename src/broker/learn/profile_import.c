@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/csv.h"
 #include "base/number.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -140,12 +141,32 @@ static int read_figure(const struct reading *r,
     return 0;
 }
 
+/* The file's own name: whole characters that JSON and terminals take. */
+static void put_file_name(const char *path, char out[static SHOWN + 1])
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    uint32_t character;
+    size_t n = 0;
+
+    while (*name) {
+        size_t width = utf8_decode(name, strlen(name), &character);
+        bool is_good = width && character >= ' ' && character != 0x7f;
+        width = width ? width : 1;
+        if (n + width > SHOWN)
+            break;
+        for (size_t i = 0; i < width; i++)
+            out[n++] = is_good ? name[i] : '?';
+        name += width;
+    }
+    out[n] = 0;
+}
+
 static int read_run(struct reading *r, const struct csv_field *fields, struct err *e)
 {
-    char name[SHOWN + 24];
-    const char *file = strrchr(csv_name(r->csv), '/');
+    char file[SHOWN + 1], name[SHOWN + 24];
 
-    snprintf(name, sizeof name, "%.60s:%zu", file ? file + 1 : csv_name(r->csv), csv_line(r->csv));
+    put_file_name(csv_name(r->csv), file);
+    snprintf(name, sizeof name, "%s:%zu", file, csv_line(r->csv));
     struct profile_run *run = r->runs->n < FIT_RUNS_MAX ? add_run(r->runs, name) : NULL;
     if (!run)
         return too_many(name, e);
