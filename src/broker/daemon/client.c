@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -141,9 +142,11 @@ static void become_broker(const struct broker_client *c, int ready, int log)
 /* Forks twice: init adopts the broker, and no process has to wait for it. */
 static int spawn(const struct broker_client *c, int ready, int log, struct err *e)
 {
-    pid_t child = fork();
     int status;
 
+    /* Sanitizers print what is in buffers at _exit, too: the caller's answer would come twice. */
+    fflush(stdout);
+    pid_t child = fork();
     if (child < 0)
         return err_set(e, ERR_RETRY, "cannot start a broker: %s", strerror(errno));
     if (child == 0) {
