@@ -380,6 +380,20 @@ static void programs(void)
 
 /* ---- refused ---- */
 
+/* A path that fits where tar unpacks it, and not below the home: what it holds cannot be seen. */
+static void deep_archive(struct world *w)
+{
+    AUTO_MEM char *archive = below(w->dir, "deep.tgz"), *source = below(w->dir, "file.c");
+    AUTO_MEM char *prefix = mem_zero(4081, 1);
+
+    for (size_t i = 0; i < 4080; i += 2)
+        memcpy(prefix + i, "d/", 2);
+    AUTO_MEM char *rename = mem_printf("--transform=s,.*,%sx,", prefix);
+    const char *const tar[] = {"tar", "-czPf", archive, rename, source, NULL};
+    run(tar);
+    refuses(w, "deep.tgz", ERR_USAGE, "paths that are too long", "a path beyond what can be read");
+}
+
 static void refused(struct world *w)
 {
     AUTO_MEM char *large = below(w->dir, "large/disk.img"), *bomb = below(w->dir, "bomb.tgz");
@@ -396,6 +410,7 @@ static void refused(struct world *w)
     const char *const tar[] = {"tar", "-cSzf", bomb, large, NULL};
     run(tar);
     refuses(w, "bomb.tgz", ERR_USAGE, "bomb.tgz is larger than 4 GiB", "too large when unpacked");
+    deep_archive(w);
     CHECK(staged_left(w) == 0, "nothing of it stays behind");
 }
 
