@@ -1,88 +1,21 @@
 /* Any text as a reference: it resolves to something whose own reference leads back to it, or it is
  * refused in words that can be printed. Paths survive escaping. */
-#include "base/file.h"
-#include "base/mem.h"
-#include "lake/core/internal.h"
-#include "lake/set/internal.h"
-#include "lake/set/set.h"
+#include "lake.h"
 
-#include <assert.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One lake for the whole run, removed at its end. */
-static char home[] = "/tmp/tradewind-fuzz-XXXXXX";
-static struct lake *lake;
-
-static void close_lake(void)
+static void fill_lake(void)
 {
-    lake_free(lake);
-    file_remove_tree(home);
-}
-
-static void put(const char *path, int versions)
-{
-    struct err e = {0};
-    struct lake_made made;
-
-    assert(db_begin(lake->db, &e) == 0 && lake_made_new(lake, lake->user, &made, &e) == 0);
-    AUTO(version_rows) struct version_rows *rows = version_rows_new(lake, &made);
-    for (int i = 0; i < versions; i++) {
-        struct store_content content = {
-            .digest = sha256_of(&i, sizeof i),
-            .place = {.blob = "p-fuzz", .size = 1},
-        };
-        struct version_new v = {.path = path};
-        struct version_done done;
-        assert(object_keep(lake, &content, &v.object, &e) == 0 &&
-               version_rows_add(rows, &v, &done, &e) == 0);
-    }
-    assert(db_commit(lake->db, &e) == 0);
-}
-
-static int add(void *context, const struct lake_entry *entry, struct err *e)
-{
-    return set_builder_add(context, entry, e);
-}
-
-static void make_set(void)
-{
-    struct lake_ref all = {.kind = LAKE_REF_TREE, .project = lake->project, .may = LAKE_READ};
-    struct lake_set done;
-    struct err e = {0};
-    struct lake_made made;
-    char root[] = "/";
-
-    all.path = root;
-    assert(db_begin(lake->db, &e) == 0 && lake_made_new(lake, lake->user, &made, &e) == 0);
-    AUTO(set_builder) struct set_builder *b = set_builder_new(lake, "S", &made, &e);
-    assert(b && lake_each_file(lake, &all, add, b, &e) == 0 &&
-           set_builder_finish(b, NULL, 0, &done, &e) == 0 && db_commit(lake->db, &e) == 0);
-}
-
-static void open_lake(void)
-{
-    struct err e = {0};
-
-    assert(mkdtemp(home));
-    AUTO_MEM char *url = mem_printf("dir:%s/objects", home);
-    struct lake_options options = {
-        .home = home,
-        .store = {.url = url},
-        .caller = {.project = "fuzz", .user = "fuzz", .admin = true},
-    };
-    lake = lake_open(&options, &e);
-    assert(lake);
-    atexit(close_lake);
-    put("/a", 3);
-    put("/a:2", 1);
-    put("/d/b@c", 2);
-    put("/d/%23", 1);
-    put("/d/e/f", 1);
-    make_set();
+    open_lake();
+    put_versions("/a", 3);
+    put_versions("/a:2", 1);
+    put_versions("/d/b@c", 2);
+    put_versions("/d/%23", 1);
+    put_versions("/d/e/f", 1);
+    make_set("S");
 }
 
 static void survives_escaping(const char *text)
@@ -112,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
 
     if (!lake)
-        open_lake();
+        fill_lake();
     memcpy(text, data, size);
     survives_escaping(text);
     if (lake_resolve(lake, text, LAKE_READ, &ref, &e) == 0) {
