@@ -1,5 +1,6 @@
 #include "broker/learn/tfevents.h"
 
+#include "base/crc32c.h"
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
 
@@ -19,27 +20,10 @@ static uint64_t little(const unsigned char *bytes, size_t n)
     return v;
 }
 
-/* CRC-32C (Castagnoli, reflected 0x82f63b78), a nibble at a time. */
-static uint32_t crc32c(const unsigned char *bytes, size_t n)
-{
-    static const uint32_t table[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
-                                       0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
-                                       0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-                                       0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
-    uint32_t crc = UINT32_MAX;
-
-    for (size_t i = 0; i < n; i++) {
-        crc ^= bytes[i];
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
-    }
-    return ~crc;
-}
-
 /* As TensorFlow writes it, so that checksums of checksums are none. */
 static bool is_checked(const unsigned char *bytes, size_t n, const unsigned char *sum)
 {
-    uint32_t crc = crc32c(bytes, n);
+    uint32_t crc = crc32c(0, bytes, n);
 
     return (uint32_t)((crc >> 15 | crc << 17) + 0xa282ead8U) == (uint32_t)little(sum, 4);
 }
