@@ -25,7 +25,7 @@ struct search {
     struct err no_metadata;               /* why there is none */
 };
 
-static void wipe(struct secret *s)
+void net_wipe(struct secret *s)
 {
     if (s->hidden)
         OPENSSL_cleanse(s->hidden, strlen(s->hidden));
@@ -36,19 +36,36 @@ static void wipe(struct secret *s)
 void credentials_clear(struct credentials *c)
 {
     free(c->key_id);
-    wipe(&c->secret);
-    wipe(&c->token);
+    net_wipe(&c->secret);
+    net_wipe(&c->token);
     free(c->region);
     *c = (struct credentials){0};
 }
 
-/* NULL when it is not set, or empty. Borrowed. */
-static const char *variable(const struct search *s, const char *name)
+void net_wipe_answer(struct http_answer *a)
 {
-    const struct credentials_sources *from = s->sources;
-    const char *value = from->environment ? from->environment(from->context, name) : getenv(name);
+    if (a->body)
+        OPENSSL_cleanse(a->body, a->body_bytes);
+    http_answer_clear(a);
+}
+
+const char *net_variable(const struct credentials_sources *s, const char *name)
+{
+    const char *value = s && s->environment ? s->environment(s->context, name) : getenv(name);
 
     return value && *value ? value : NULL;
+}
+
+char *net_home_file(const struct credentials_sources *s, const char *tail)
+{
+    const char *home = s && s->home ? s->home : net_variable(s, "HOME");
+
+    return home ? mem_printf("%s%s", home, tail) : NULL;
+}
+
+static const char *variable(const struct search *s, const char *name)
+{
+    return net_variable(s->sources, name);
 }
 
 /* Without white space around it, which shell scripts leave there. New string or NULL. */
@@ -88,14 +105,14 @@ static int from_environment(struct search *s, struct err *e)
  * home. New string. */
 static char *shared_file(const struct search *s, const char *name, const char *standard)
 {
-    const char *home = s->sources->home ? s->sources->home : variable(s, "HOME");
     const char *named = variable(s, name);
+    AUTO_MEM char *tail = mem_printf("/.aws/%s", standard);
 
-    if (named && strncmp(named, "~/", 2) == 0 && home)
-        return mem_printf("%s%s", home, named + 1);
-    if (named)
-        return mem_dup(named);
-    return home ? mem_printf("%s/.aws/%s", home, standard) : NULL;
+    if (named && strncmp(named, "~/", 2) == 0) {
+        char *expanded = net_home_file(s->sources, named + 1);
+        return expanded ? expanded : mem_dup(named);
+    }
+    return named ? mem_dup(named) : net_home_file(s->sources, tail);
 }
 
 static void take_keys(struct credentials *out, struct aws_profile *p)
@@ -190,7 +207,7 @@ static int from_container(const struct search *s, struct http *h, struct err *e)
     int result = container_token(s, &token, e);
     if (result >= 0)
         result = metadata_container(h, url, token.hidden, s->out, e);
-    wipe(&token);
+    net_wipe(&token);
     return result < 0 ? -1 : 1;
 }
 

@@ -27,7 +27,7 @@ void credentials_clear(struct credentials *c);
 struct credentials_sources {
     const char *(*environment)(void *context, const char *name);
     void *context;
-    const char *home;              /* where .aws lies */
+    const char *home;              /* where .aws, .azure and .config/gcloud lie */
     const char *metadata_endpoint; /* "http://169.254.169.254"; a container's relative URI too */
 };
 

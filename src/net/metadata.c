@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "net/internal.h"
 #include "net/sigv4.h"
 
 #include <openssl/crypto.h>
@@ -18,21 +19,14 @@
 static const char token_ttl[] = "X-aws-ec2-metadata-token-ttl-seconds: 300";
 static const char roles_path[] = "/latest/meta-data/iam/security-credentials/";
 
-/* Keys and tokens are in there. */
-static void wipe_answer(struct http_answer *a)
-{
-    if (a->body)
-        OPENSSL_cleanse(a->body, a->body_bytes);
-    http_answer_clear(a);
-}
-
 /* header: one, or NULL. */
-static int ask(struct http *h,
-               const char *method,
-               const char *url,
-               const char *header,
-               struct http_answer *out,
-               struct err *e)
+static int ask_within(struct http *h,
+                      const char *method,
+                      const char *url,
+                      const char *header,
+                      double timeout_s,
+                      struct http_answer *out,
+                      struct err *e)
 {
     const char *const headers[] = {header, NULL};
     const struct http_request r = {.method = method,
@@ -40,7 +34,7 @@ static int ask(struct http *h,
                                    .headers = headers,
                                    .is_link_local = true,
                                    .max_answer_bytes = ANSWER_BYTES_MAX,
-                                   .timeout_s = METADATA_TIMEOUT_S};
+                                   .timeout_s = timeout_s};
 
     for (unsigned i = 1;; i++) {
         struct err why = {0};
@@ -49,9 +43,29 @@ static int ask(struct http *h,
             return 0;
         if (sent < 0 && (why.kind != ERR_RETRY || i == TRIES))
             return err_set(e, why.kind, "%s", why.text);
-        wipe_answer(out);
+        net_wipe_answer(out);
         http_wait(h, i + 1, WAIT_S, WAIT_S);
     }
+}
+
+static int ask(struct http *h,
+               const char *method,
+               const char *url,
+               const char *header,
+               struct http_answer *out,
+               struct err *e)
+{
+    return ask_within(h, method, url, header, METADATA_TIMEOUT_S, out, e);
+}
+
+int net_ask_near(struct http *h,
+                 const char *url,
+                 const char *header,
+                 double timeout_s,
+                 struct http_answer *out,
+                 struct err *e)
+{
+    return ask_within(h, "GET", url, header, timeout_s, out, e);
 }
 
 int64_t metadata_date_ms(const char *text)
@@ -106,7 +120,7 @@ static int take_keys(const char *what,
 {
     int result = judge(what, a->status, e) < 0 ? -1 : read_keys(what, a->body, out, e);
 
-    wipe_answer(a);
+    net_wipe_answer(a);
     return result;
 }
 
@@ -144,7 +158,7 @@ static char *get_token(struct http *h, const char *endpoint, struct err *why_not
         err_set(why_not, ERR_IO, "its answer is not a token");
     else
         header = mem_printf("X-aws-ec2-metadata-token: %.*s", (int)len, a.body);
-    wipe_answer(&a);
+    net_wipe_answer(&a);
     return header;
 }
 
