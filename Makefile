@@ -59,7 +59,7 @@ AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest fra
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 # The aggregator of geo-distributed trainings, as a function; and what workers link with: of the rooms
 # only those it needs.
-FED_SRC := $(wildcard src/fed/*.c src/store/*.c src/net/*.c src/base/*.c)
+FED_SRC := $(wildcard src/fed/*.c src/store/*.c src/store/*/*.c src/net/*.c src/base/*.c)
 FED_LIBS := -lexpat -ljansson -lcrypto -lz -lpthread -lm -ldl
 AGGREGATOR := $(OUT)/tradewind-aggregator
 WORKER_LIB := $(OUT)/libtradewind-worker.a

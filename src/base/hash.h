@@ -1,5 +1,5 @@
-/* hash: SHA-256, the digest that names content, and XXH3 for checksums against damage and keys of
- * maps. */
+/* hash: SHA-256, the digest that names content, XXH3 for checksums against damage and keys of maps,
+ * and the checksum of Google's objects and TensorFlow's records. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -14,6 +14,10 @@
 uint64_t hash_xxh3(const void *bytes, size_t len);
 /* The same of a text without its NUL. */
 uint64_t hash_text(const char *s);
+
+/* CRC-32C (Castagnoli) of what came before, whose checksum is crc, and these bytes; 0 = nothing
+ * came before. */
+uint32_t hash_crc32c(uint32_t crc, const void *bytes, size_t n);
 
 #define SHA256_BYTES 32
 #define SHA256_HEX (2 * SHA256_BYTES + 1)

@@ -309,10 +309,8 @@ int token_cache_find(struct token_cache *c, struct err *e)
 
     if (c->is_found)
         return 0;
-    if (c->find(c->sources ? c->sources : &real, &c->login, e) < 0) {
-        token_login_clear(&c->login);
+    if (c->find(c->sources ? c->sources : &real, &c->login, e) < 0)
         return -1;
-    }
     c->is_found = true;
     return 0;
 }

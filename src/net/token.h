@@ -45,7 +45,8 @@ void token_login_clear(struct token_login *l);
 /* As Google's tools: GOOGLE_APPLICATION_CREDENTIALS; application_default_credentials.json in
  * CLOUDSDK_CONFIG or ~/.config/gcloud; the metadata server (GCE_METADATA_HOST), which is not asked
  * here. 0: found; the last one always is, unless NO_GCE_CHECK=true: ERR_DENIED that says where it
- * looked. ERR_USAGE names a file that is no such file. */
+ * looked. ERR_USAGE names a file that is no such file. *out is
+ * empty after a failure. */
 int token_find_google(const struct credentials_sources *sources,
                       struct token_login *out,
                       struct err *e);

@@ -167,6 +167,8 @@ int token_find_azure(const struct credentials_sources *s, struct token_login *ou
         found = from_app(s, out);
     if (!found)
         found = from_az(s, out, e);
+    if (found < 0)
+        token_login_clear(out);
     if (found)
         return found < 0 ? -1 : 0;
     const char *base = s->metadata_endpoint ? s->metadata_endpoint : host ? host : SERVICE;

@@ -1,6 +1,6 @@
 /* Means to get access tokens of Google: service accounts, users of gcloud, and the machine's own.
  * token.h declares the functions; token.c sends what is made here. */
-#include "base/base64.h"
+#include "net/base64.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -104,7 +104,7 @@ static char *server(const struct credentials_sources *s)
                                                                  : mem_dup(SERVER);
 }
 
-int token_find_google(const struct credentials_sources *s, struct token_login *out, struct err *e)
+static int find(const struct credentials_sources *s, struct token_login *out, struct err *e)
 {
     const char *named = net_variable(s, "GOOGLE_APPLICATION_CREDENTIALS");
     const char *disabled = net_variable(s, "NO_GCE_CHECK");
@@ -129,6 +129,15 @@ int token_find_google(const struct credentials_sources *s, struct token_login *o
                    "GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login "
                    "(looked at %s; NO_GCE_CHECK is true)",
                    standard ? standard : "no home directory");
+}
+
+int token_find_google(const struct credentials_sources *s, struct token_login *out, struct err *e)
+{
+    int result = find(s, out, e);
+
+    if (result < 0)
+        token_login_clear(out);
+    return result;
 }
 
 char *token_google_project(const struct credentials_sources *s,

@@ -18,6 +18,7 @@
 /* Parts, and content without parts, above this cannot be verified in memory. */
 #define STORE_PIECE_MAX ((uint64_t)1 << 30)
 
+struct remote_service;
 struct store_driver;
 
 struct store {
@@ -44,9 +45,10 @@ struct store_writer {
  * Entries with the type of a function of store.h or keyed.h do what is said there. Errors name the
  * path or URL. */
 struct store_driver {
-    const char *name;   /* store_kind: "dir" */
-    const char *scheme; /* what its URLs begin with: "dir:" */
-    const char *form;   /* how to write them, for messages: "dir:PATH" */
+    const char *name;                     /* store_kind: "dir" */
+    const char *scheme;                   /* what its URLs begin with: "dir:" */
+    const char *form;                     /* how to write them, for messages: "dir:PATH" */
+    const struct remote_service *service; /* of a bucket (remote.h); NULL = a directory */
     /* How the shared reading code is best served: contents nearer than gap_bytes are read in one go
      * of at most read_bytes, by up to in_flight threads (0 = one per core). Memory
      * is about in_flight * read_bytes. */
@@ -99,6 +101,9 @@ struct store_driver {
     __typeof__(store_keyed_put) *keyed_put;
     __typeof__(store_keyed_get) *keyed_get;
     __typeof__(store_keyed_delete) *keyed_delete;
+
+    __typeof__(store_foreign_list) *foreign_list; /* optional, both */
+    __typeof__(store_foreign_read) *foreign_read;
 };
 
 /* ---- for drivers ---- */

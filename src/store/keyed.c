@@ -93,3 +93,16 @@ int store_keyed_delete(struct store *s, const char *key, struct store_tally *tal
         return -1;
     return s->driver->keyed_delete(s, key, tally ? tally : &(struct store_tally){0}, e);
 }
+
+int store_foreign_list(struct store *s, const struct store_keyed_list *list, struct err *e)
+{
+    assert(s->driver->foreign_list);
+    return s->driver->foreign_list(s, list, e);
+}
+
+int store_foreign_read(
+    struct store *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e)
+{
+    assert(s->driver->foreign_read);
+    return s->driver->foreign_read(s, key, offset, bytes, n, e);
+}

@@ -94,7 +94,8 @@ int store_keyed_get(struct store *s, const struct store_keyed_get *get, struct e
 int store_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 
 /* Objects of a bucket that other programs wrote, under keys of any form, in the order of the
- * server. The store is one that store_open made of "s3://BUCKET". */
+ * server. The store is one that store_open made of a bucket's URL without
+ * prefix. */
 int store_foreign_list(struct store *s, const struct store_keyed_list *list, struct err *e);
 int store_foreign_read(
     struct store *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e);

@@ -1,6 +1,6 @@
 #include "broker/learn/tfevents.h"
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
 
@@ -23,7 +23,7 @@ static uint64_t little(const unsigned char *bytes, size_t n)
 /* As TensorFlow writes it, so that checksums of checksums are none. */
 static bool is_checked(const unsigned char *bytes, size_t n, const unsigned char *sum)
 {
-    uint32_t crc = crc32c(0, bytes, n);
+    uint32_t crc = hash_crc32c(0, bytes, n);
 
     return (uint32_t)((crc >> 15 | crc << 17) + 0xa282ead8U) == (uint32_t)little(sum, 4);
 }

@@ -1,7 +1,7 @@
 /* Tokens from given variables, files in a scratch directory and a local server. */
 #include "net/token.h"
 
-#include "base/base64.h"
+#include "net/base64.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "store/s3.h"
+#include "store/s3/s3.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -48,12 +48,14 @@ static void check_urls(void)
     CHECK(s3_check_url(deep, NULL) == 0, "512 are allowed");
 }
 
-static void clear_address(struct s3 *s)
+static void clear_address(struct remote *r)
 {
-    free(s->bucket);
-    free(s->prefix);
-    free(s->scheme);
-    free(s->authority);
+    s3_close(r);
+    free(r->bucket);
+    free(r->prefix);
+    free(r->shown);
+    free(r->scheme);
+    free(r->authority);
 }
 
 /* Where a key of the bucket is found, by the ways buckets can be written. */
@@ -85,17 +87,17 @@ static void check_targets(void)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct s3 s = {0};
+        struct remote r = {0};
         struct err e = {0};
         AUTO_CLEAR(s3_target) struct s3_target t = {0};
         struct store_settings settings = {
             .url = cases[i].url, .endpoint = cases[i].endpoint, .path_style = cases[i].path_style};
-        CHECK(s3_read_address(&s, &settings, &e) == 0, "address %zu %s", i, e.text);
-        s3_target_init(&t, &s, cases[i].region, cases[i].key);
-        CHECK(strcmp(s.scheme, cases[i].scheme) == 0 && strcmp(t.host, cases[i].host) == 0 &&
+        CHECK(s3_open(&r, &settings, &e) == 0, "address %zu %s", i, e.text);
+        s3_target_init(&t, &r, cases[i].region, cases[i].key);
+        CHECK(strcmp(r.scheme, cases[i].scheme) == 0 && strcmp(t.host, cases[i].host) == 0 &&
                   strcmp(t.path, cases[i].path) == 0,
-              "address %zu: %s://%s%s", i, s.scheme, t.host, t.path);
-        clear_address(&s);
+              "address %zu: %s://%s%s", i, r.scheme, t.host, t.path);
+        clear_address(&r);
     }
 }
 
@@ -116,83 +118,83 @@ static void check_bad_endpoints(void)
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct s3 s = {0};
+        struct remote r = {0};
         struct err e = {0};
         struct store_settings settings = {.url = "s3://bucket", .endpoint = bad[i]};
-        CHECK(s3_read_address(&s, &settings, &e) < 0 && e.kind == ERR_USAGE, "endpoint %zu refused",
-              i);
-        clear_address(&s);
+        CHECK(s3_open(&r, &settings, &e) < 0 && e.kind == ERR_USAGE, "endpoint %zu refused", i);
+        clear_address(&r);
     }
 }
 
 static void check_keys(void)
 {
-    struct s3 s = {0};
-    char key[S3_KEY], name[STORE_BLOB_NAME];
+    struct remote r = {0};
+    char key[REMOTE_KEY], name[STORE_BLOB_NAME];
     struct store store = {0};
     struct sha256_digest digest = sha256_of("x", 1);
 
-    s.prefix = mem_dup("lake");
+    r.prefix = mem_dup("lake");
     store_name_large(&store, 12, &digest, name);
-    s3_key(&s, "proj", name, key);
+    remote_key(&r, "proj", name, key);
     CHECK(strncmp(key, "lake/proj/large/12-2d711642b726-", 32) == 0, "large: %s", key);
     store_name_pack(&store, 12, name);
-    s3_key(&s, "proj", name, key);
+    remote_key(&r, "proj", name, key);
     CHECK(strncmp(key, "lake/proj/packs/12-", 19) == 0, "pack: %s", key);
     store_name_pack(&store, 0, name);
-    s3_key(&s, "proj", name, key);
+    remote_key(&r, "proj", name, key);
     CHECK(strncmp(key, "lake/proj/packs/", 16) == 0, "pack of no session: %s", key);
     store_target_name(12, 3, name);
-    s3_key(&s, "proj", name, key);
+    remote_key(&r, "proj", name, key);
     CHECK(strncmp(key, "lake/proj/incoming/12-", 22) == 0, "target: %s", key);
-    s.prefix[0] = '\0';
-    CHECK(strcmp(s3_key(&s, "proj", NULL, key), "proj/") == 0, "no prefix: %s", key);
-    free(s.prefix);
+    r.prefix[0] = '\0';
+    CHECK(strcmp(remote_key(&r, "proj", NULL, key), "proj/") == 0, "no prefix: %s", key);
+    free(r.prefix);
 }
 
-/* What an answer means, and the words a user reads. */
 static void check_judging(void)
 {
     static const struct {
         int status;
         const char *code, *message;
-        enum s3_verdict verdict;
+        enum remote_verdict verdict;
         enum err_kind kind;
         const char *words;
     } cases[] = {
-        {403, "AccessDenied", "no", S3_BAD, ERR_DENIED, "bucket bkt refuses the access keys"},
-        {403, "SignatureDoesNotMatch", "", S3_BAD, ERR_DENIED, "the secret key does not belong"},
-        {403, "InvalidAccessKeyId", "", S3_BAD, ERR_DENIED, "the key id is unknown"},
-        {403, NULL, NULL, S3_BAD, ERR_DENIED, "403 Forbidden"},
-        {403, "RequestTimeTooSkewed", "", S3_BAD, ERR_DENIED, "clock is wrong"},
-        {400, "ExpiredToken", "", S3_KEYS, ERR_DENIED, "ExpiredToken"},
-        {404, "NoSuchKey", "", S3_BAD, ERR_NOTFOUND, "s3://bkt/a/key does not exist"},
-        {404, NULL, NULL, S3_BAD, ERR_NOTFOUND, "s3://bkt/a/key does not exist"},
-        {404, "NoSuchBucket", "", S3_BAD, ERR_NOTFOUND,
+        {403, "AccessDenied", "no", REMOTE_BAD, ERR_DENIED, "bucket bkt refuses the access keys"},
+        {403, "SignatureDoesNotMatch", "", REMOTE_BAD, ERR_DENIED,
+         "the secret key does not belong"},
+        {403, "InvalidAccessKeyId", "", REMOTE_BAD, ERR_DENIED, "the key id is unknown"},
+        {403, NULL, NULL, REMOTE_BAD, ERR_DENIED, "403 Forbidden"},
+        {403, "RequestTimeTooSkewed", "", REMOTE_BAD, ERR_DENIED, "clock is wrong"},
+        {400, "ExpiredToken", "", REMOTE_TURN, ERR_DENIED, "ExpiredToken"},
+        {404, "NoSuchKey", "", REMOTE_BAD, ERR_NOTFOUND, "s3://bkt/a/key does not exist"},
+        {404, NULL, NULL, REMOTE_BAD, ERR_NOTFOUND, "s3://bkt/a/key does not exist"},
+        {404, "NoSuchBucket", "", REMOTE_BAD, ERR_NOTFOUND,
          "bucket bkt does not exist; tradewind init creates it"},
-        {416, "InvalidRange", "", S3_BAD, ERR_IO, "too short"},
-        {412, "PreconditionFailed", "", S3_BAD, ERR_IO, "412 PreconditionFailed"},
-        {400, "InvalidArgument", "what & why", S3_BAD, ERR_IO, "InvalidArgument: what & why"},
-        {400, "RequestTimeout", "", S3_WAIT, ERR_RETRY, "RequestTimeout"},
-        {429, NULL, NULL, S3_WAIT, ERR_RETRY, "429"},
-        {500, "InternalError", "", S3_WAIT, ERR_RETRY, "500"},
-        {502, NULL, NULL, S3_WAIT, ERR_RETRY, "502"},
-        {503, "SlowDown", "", S3_WAIT, ERR_RETRY, "SlowDown"},
-        {504, NULL, NULL, S3_WAIT, ERR_RETRY, "504"},
-        {409, "OperationAborted", "", S3_WAIT, ERR_RETRY, "409"},
-        {404, "InternalError", "", S3_WAIT, ERR_RETRY, "404 InternalError"},
-        {503, "ExpiredToken", "", S3_WAIT, ERR_RETRY, "503"},
-        {409, "BucketAlreadyExists", "", S3_BAD, ERR_IO, "409"},
+        {416, "InvalidRange", "", REMOTE_BAD, ERR_IO, "too short"},
+        {412, "PreconditionFailed", "", REMOTE_BAD, ERR_IO, "412 PreconditionFailed"},
+        {400, "InvalidArgument", "what & why", REMOTE_BAD, ERR_IO, "InvalidArgument: what & why"},
+        {400, "RequestTimeout", "", REMOTE_WAIT, ERR_RETRY, "RequestTimeout"},
+        {429, NULL, NULL, REMOTE_WAIT, ERR_RETRY, "429"},
+        {500, "InternalError", "", REMOTE_WAIT, ERR_RETRY, "500"},
+        {502, NULL, NULL, REMOTE_WAIT, ERR_RETRY, "502"},
+        {503, "SlowDown", "", REMOTE_WAIT, ERR_RETRY, "SlowDown"},
+        {504, NULL, NULL, REMOTE_WAIT, ERR_RETRY, "504"},
+        {409, "OperationAborted", "", REMOTE_WAIT, ERR_RETRY, "409"},
+        {404, "InternalError", "", REMOTE_WAIT, ERR_RETRY, "404 InternalError"},
+        {503, "ExpiredToken", "", REMOTE_WAIT, ERR_RETRY, "503"},
+        {409, "BucketAlreadyExists", "", REMOTE_BAD, ERR_IO, "409"},
         /* an upload's completion that failed after its 200 went out */
-        {200, "InternalError", "", S3_WAIT, ERR_RETRY, "InternalError"},
+        {200, "InternalError", "", REMOTE_WAIT, ERR_RETRY, "InternalError"},
     };
-    char bucket[] = "bkt";
-    struct s3 s = {.bucket = bucket};
-    struct s3_call c = {.operation = "write", .method = "POST", .key = "a/key"};
+    char bucket[] = "bkt", shown[] = "s3://bkt";
+    struct s3 s = {0};
+    struct remote r = {
+        .bucket = bucket, .shown = shown, .own = &s, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct remote_call c = {.operation = "write", .method = "POST", .key = "a/key"};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = {0};
-        AUTO_MEM char *region = NULL;
         AUTO_CLEAR(buf) struct buf body = {0};
         buf_init(&body, 1000);
         if (cases[i].code) {
@@ -202,10 +204,10 @@ static void check_judging(void)
         } else {
             buf_puts(&body, "<html><p>not XML</html>");
         }
-        struct s3_answer a = {.http.status = cases[i].status};
+        struct remote_answer a = {.http.status = cases[i].status};
         a.http.body = body.data;
         a.http.body_bytes = body.len;
-        CHECK(s3_judge(&s, &c, &a, &region, &e) == cases[i].verdict && e.kind == cases[i].kind &&
+        CHECK(s3_judge(&r, &c, &a, &e) == cases[i].verdict && e.kind == cases[i].kind &&
                   strstr(e.text, cases[i].words),
               "%d %s: %s", cases[i].status, cases[i].code ? cases[i].code : "-", e.text);
     }
@@ -214,22 +216,24 @@ static void check_judging(void)
 static void check_regions(void)
 {
     char bucket[] = "bkt", name[] = "x-amz-bucket-region", value[] = "eu-south-2";
-    struct s3 s = {.bucket = bucket};
-    struct s3_call c = {.operation = "read", .method = "HEAD", .key = "k"};
+    struct s3 s = {0};
+    struct remote r = {
+        .bucket = bucket, .shown = bucket, .own = &s, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct remote_call c = {.operation = "read", .method = "HEAD", .key = "k"};
     struct http_header header = {name, value};
     char body[] =
         "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-3</Region></Error>";
-    AUTO_MEM char *by_header = NULL, *by_body = NULL, *none = NULL;
     struct err e = {0};
 
-    struct s3_answer a = {.http = {.status = 301, .headers = &header, .n_headers = 1}};
-    CHECK(s3_judge(&s, &c, &a, &by_header, &e) == S3_REGION && strcmp(by_header, value) == 0,
+    struct remote_answer a = {.http = {.status = 301, .headers = &header, .n_headers = 1}};
+    CHECK(s3_judge(&r, &c, &a, &e) == REMOTE_TURN && strcmp(s.region, value) == 0,
           "301 names the region in a header");
-    a = (struct s3_answer){.http = {.status = 400, .body = body, .body_bytes = strlen(body)}};
-    CHECK(s3_judge(&s, &c, &a, &by_body, &e) == S3_REGION && strcmp(by_body, "eu-west-3") == 0,
+    a = (struct remote_answer){.http = {.status = 400, .body = body, .body_bytes = strlen(body)}};
+    CHECK(s3_judge(&r, &c, &a, &e) == REMOTE_TURN && strcmp(s.region, "eu-west-3") == 0,
           "400 names it in the body");
-    a = (struct s3_answer){.http = {.status = 301}};
-    CHECK(s3_judge(&s, &c, &a, &none, &e) == S3_BAD && e.kind == ERR_IO, "301 alone: %s", e.text);
+    a = (struct remote_answer){.http = {.status = 301}};
+    CHECK(s3_judge(&r, &c, &a, &e) == REMOTE_BAD && e.kind == ERR_IO, "301 alone: %s", e.text);
+    free(s.region);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include "base/parallel.h"
 #include "store/bucket.h"
 #include "store/conformance.h"
-#include "store/s3.h"
+#include "store/remote.h"
 #include "tap.h"
 
 #include <stdarg.h>
@@ -374,28 +374,29 @@ static void check_hosts(void)
 static void check_clash(void)
 {
     AUTO(store) struct store *s = bucket_direct();
-    struct s3_call abc = {.body = "abc", .body_bytes = 3}, xyz = {.body = "xyz", .body_bytes = 3},
-                   longer = {.body = "abcd", .body_bytes = 4};
+    struct remote_call abc = {.body = "abc", .body_bytes = 3},
+                       xyz = {.body = "xyz", .body_bytes = 3},
+                       longer = {.body = "abcd", .body_bytes = 4};
     char bytes[4] = "";
     struct err e = {0};
 
-    CHECK(s3_put_once(s->priv, "clash", &abc, &e) == 0, "a new key %s", e.text);
-    CHECK(s3_put_once(s->priv, "clash", &longer, &e) < 0 && e.kind == ERR_IO &&
+    CHECK(remote_put_once(s->priv, "clash", &abc, &e) == 0, "a new key %s", e.text);
+    CHECK(remote_put_once(s->priv, "clash", &longer, &e) < 0 && e.kind == ERR_IO &&
               strstr(e.text, "exists with 3 bytes"),
           "used already: %s", e.text);
-    CHECK(s3_put_once(s->priv, "clash", &xyz, &e) == 0 &&
-              s3_get_range(s->priv, "clash", 0, bytes, 3, &e) == 0 && strcmp(bytes, "abc") == 0,
+    CHECK(remote_put_once(s->priv, "clash", &xyz, &e) == 0 &&
+              remote_get_range(s->priv, "clash", 0, bytes, 3, &e) == 0 && strcmp(bytes, "abc") == 0,
           "an earlier try of the same size stays as it is");
 }
 
 static int put_one(void *context, size_t i, struct err *e)
 {
     struct store *s = context;
-    char name[STORE_BLOB_NAME], key[S3_KEY];
-    struct s3_call call = {.body = "x", .body_bytes = 1};
+    char name[STORE_BLOB_NAME], key[REMOTE_KEY];
+    struct remote_call call = {.body = "x", .body_bytes = 1};
 
     store_target_name(1, i, name);
-    return s3_put_once(s->priv, s3_key(s->priv, "many", name, key), &call, e);
+    return remote_put_once(s->priv, remote_key(s->priv, "many", name, key), &call, e);
 }
 
 static int stop_at_once(void *context, const struct store_blob *blob, struct err *e)
@@ -408,14 +409,14 @@ static int stop_at_once(void *context, const struct store_blob *blob, struct err
 static void check_list(void)
 {
     AUTO(store) struct store *s = bucket_direct();
-    struct s3_call call = {.body = "x", .body_bytes = 1};
+    struct remote_call call = {.body = "x", .body_bytes = 1};
     struct err e = {0};
 
     /* One more than a page holds. */
     CHECK(parallel_each(1001, 16, put_one, s, &e) == 0, "1,001 objects %s", e.text);
-    CHECK(s3_put_once(s->priv, "a lake/many/notes & <signs>\x01.txt", &call, &e) == 0 &&
-              s3_put_once(s->priv, "a lake/many/large/.hidden", &call, &e) == 0 &&
-              s3_put_once(s->priv, "a lake/many/packs/7-0123456789ab-x", &call, &e) == 0,
+    CHECK(remote_put_once(s->priv, "a lake/many/notes & <signs>\x01.txt", &call, &e) == 0 &&
+              remote_put_once(s->priv, "a lake/many/large/.hidden", &call, &e) == 0 &&
+              remote_put_once(s->priv, "a lake/many/packs/7-0123456789ab-x", &call, &e) == 0,
           "and three that are not ours %s", e.text);
     struct bucket_tally t = bucket_tally(s, "many");
     CHECK(t.blobs == 1001 && t.bytes == 1001, "%zu are listed", t.blobs);

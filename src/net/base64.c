@@ -1,4 +1,4 @@
-#include "base/base64.h"
+#include "net/base64.h"
 
 #include "base/mem.h"
 

@@ -1,8 +1,8 @@
-/* Writes to S3: gathers small contents in memory until a pack is full, and uploads packs and other
- * objects from memory, several at once, by threads of their own while the caller goes on. s3.h
- * declares the functions. */
+/* Writes to buckets: gathers small contents in memory until a pack is full, and uploads packs and
+ * other objects from memory, several at once, by threads of their own while the caller goes on.
+ * remote.h declares the functions. */
 #include "base/mem.h"
-#include "store/s3.h"
+#include "store/remote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ struct writer {
     struct err failure; /* the first; ERR_NONE = none. It stays: places were given out */
 };
 
-int s3_writer_open(struct store_writer *w, struct err *e)
+int remote_writer_open(struct store_writer *w, struct err *e)
 {
     struct writer *me = mem_zero(1, sizeof *me);
 
@@ -54,7 +54,7 @@ int s3_writer_open(struct store_writer *w, struct err *e)
 }
 
 /* Breaks off what is still on its way. */
-void s3_writer_close(struct store_writer *w)
+void remote_writer_close(struct store_writer *w)
 {
     struct writer *me = w->priv;
 
@@ -95,10 +95,10 @@ static int pull(void *context, uint64_t offset, void *bytes, size_t n, struct er
 static int send_blob(struct sending *sending, struct err *e)
 {
     const struct store_writer *owner = sending->writer->owner;
-    struct s3 *s = owner->store->priv;
+    struct remote *r = owner->store->priv;
     struct sha256_digest digest = sha256_of(sending->bytes, sending->n);
-    char key[S3_KEY];
-    struct s3_call call = {
+    char key[REMOTE_KEY];
+    struct remote_call call = {
         .body_bytes = sending->n,
         .digest = &digest,
         .pull = pull,
@@ -106,7 +106,7 @@ static int send_blob(struct sending *sending, struct err *e)
         .context = sending,
     };
 
-    return s3_put_once(s, s3_key(s, owner->project, sending->blob, key), &call, e);
+    return remote_put_once(r, remote_key(r, owner->project, sending->blob, key), &call, e);
 }
 
 /* With the lock held. */
@@ -160,7 +160,7 @@ static int outcome(const struct writer *me, struct err *e)
     return -1;
 }
 
-int s3_writer_send(
+int remote_writer_send(
     struct store_writer *w, const char *blob, unsigned char *bytes, size_t n, struct err *e)
 {
     struct writer *me = w->priv;
@@ -198,7 +198,7 @@ static int send_pack(struct store_writer *w, struct err *e)
     size_t n = me->len;
 
     me->len = me->cap = 0;
-    return s3_writer_send(w, me->name, TAKE(me->bytes), n, e);
+    return remote_writer_send(w, me->name, TAKE(me->bytes), n, e);
 }
 
 static void append(struct writer *me, const void *bytes, size_t n)
@@ -234,12 +234,12 @@ static int add(struct store_writer *w,
     return 0;
 }
 
-int s3_write_small(struct store_writer *w,
-                   const void *bytes,
-                   size_t n,
-                   const struct sha256_digest *digest,
-                   struct store_place *place_out,
-                   struct err *e)
+int remote_write_small(struct store_writer *w,
+                       const void *bytes,
+                       size_t n,
+                       const struct sha256_digest *digest,
+                       struct store_place *place_out,
+                       struct err *e)
 {
     struct writer *me = w->priv;
 
@@ -254,7 +254,7 @@ int s3_write_small(struct store_writer *w,
     return result;
 }
 
-int s3_flush(struct store_writer *w, struct err *e)
+int remote_flush(struct store_writer *w, struct err *e)
 {
     struct writer *me = w->priv;
 

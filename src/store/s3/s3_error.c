@@ -1,18 +1,17 @@
-/* Error answers of S3 as error kinds and messages. s3_request.c calls it. */
-#include "base/mem.h"
+/* Error answers of S3 as error kinds and messages. The driver lists the
+ * function. */
 #include "net/xml.h"
-#include "store/s3.h"
+#include "store/s3/s3.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE 200
 #define REGION 64
 
 struct failure {
     bool is_error;
-    char code[S3_CODE];
-    char message[MESSAGE];
+    char code[REMOTE_CODE];
+    char message[REMOTE_MESSAGE];
     char region[REGION];
 };
 
@@ -27,9 +26,9 @@ static int read_failure(
     if (strcmp(parent, "Error") != 0)
         return 0;
     if (strcmp(name, "Code") == 0)
-        snprintf(t->code, sizeof t->code, "%.*s", S3_CODE - 1, text);
+        snprintf(t->code, sizeof t->code, "%.*s", REMOTE_CODE - 1, text);
     else if (strcmp(name, "Message") == 0)
-        snprintf(t->message, sizeof t->message, "%.*s", MESSAGE - 1, text);
+        snprintf(t->message, sizeof t->message, "%.*s", REMOTE_MESSAGE - 1, text);
     else if (strcmp(name, "Region") == 0)
         snprintf(t->region, sizeof t->region, "%.*s", REGION - 1, text);
     return 0;
@@ -59,12 +58,11 @@ static bool will_pass(int status, const char *code)
         NULL,
     };
 
-    return status == 429 || status == 500 || status == 502 || status == 503 || status == 504 ||
-           one_of(code, passing);
+    return remote_will_pass(status) || one_of(code, passing);
 }
 
 /* Where the bucket really lies, when that is what the answer says and it is news. */
-static const char *other_region(const struct s3_answer *a, const struct failure *t)
+static const char *other_region(const struct remote_answer *a, const struct failure *t)
 {
     const char *named = http_answer_header(&a->http, "x-amz-bucket-region");
     bool wrong = a->http.status == 301 || a->http.status == 307 ||
@@ -78,7 +76,7 @@ static const char *other_region(const struct s3_answer *a, const struct failure 
     return named && *named ? named : *t->region ? t->region : NULL;
 }
 
-static int say_denied(const struct s3 *s, const struct failure *t, int status, struct err *e)
+static int say_denied(const struct remote *r, const struct failure *t, int status, struct err *e)
 {
     const char *hint = "";
 
@@ -86,27 +84,15 @@ static int say_denied(const struct s3 *s, const struct failure *t, int status, s
         hint = " (the secret key does not belong to the key id)";
     else if (strcmp(t->code, "InvalidAccessKeyId") == 0)
         hint = " (the key id is unknown there)";
-    return err_set(e, ERR_DENIED, "bucket %s refuses the access keys: %d %s%s%s%s", s->bucket,
+    return err_set(e, ERR_DENIED, "bucket %s refuses the access keys: %d %s%s%s%s", r->bucket,
                    status, *t->code ? t->code : "Forbidden", hint, *t->message ? ": " : "",
                    t->message);
 }
 
-static int say_answer(const struct s3 *s,
-                      const struct s3_call *c,
-                      int status,
-                      const struct failure *t,
-                      enum err_kind kind,
-                      struct err *e)
-{
-    return err_set(e, kind, "%s s3://%s/%s: the server answers %d%s%s%s%s", c->operation, s->bucket,
-                   c->key ? c->key : "", status, *t->code ? " " : "", t->code,
-                   *t->message ? ": " : "", t->message);
-}
-
 /* An answer that will be the same next time. */
-static int say_final(const struct s3 *s,
-                     const struct s3_call *c,
-                     const struct s3_answer *a,
+static int say_final(const struct remote *r,
+                     const struct remote_call *c,
+                     const struct remote_answer *a,
                      const struct failure *t,
                      struct err *e)
 {
@@ -114,31 +100,24 @@ static int say_final(const struct s3 *s,
         "AccessDenied",      "SignatureDoesNotMatch", "InvalidAccessKeyId", "AccountProblem",
         "AllAccessDisabled", "ExpiredToken",          "InvalidToken",       NULL,
     };
+    const struct remote_failure failure = {.code = t->code, .message = t->message};
     int status = a->http.status;
-    const char *key = c->key ? c->key : "", *date = http_answer_header(&a->http, "date");
+    const char *date = http_answer_header(&a->http, "date");
 
     if (strcmp(t->code, "RequestTimeTooSkewed") == 0)
         return err_set(e, ERR_DENIED,
                        "bucket %s refuses requests because this machine's clock is wrong: set it "
                        "(the server's date is %s)",
-                       s->bucket, date ? date : "not given");
+                       r->bucket, date ? date : "not given");
     if (status == 401 || status == 403 || one_of(t->code, denied))
-        return say_denied(s, t, status, e);
-    if (strcmp(t->code, "NoSuchBucket") == 0)
-        return err_set(e, ERR_NOTFOUND, "bucket %s does not exist; tradewind init creates it",
-                       s->bucket);
-    if (status == 404)
-        return err_set(e, ERR_NOTFOUND, "s3://%s/%s does not exist", s->bucket, key);
-    if (status == 416)
-        return err_set(e, ERR_IO, "s3://%s/%s is too short", s->bucket, key);
-    return say_answer(s, c, status, t, ERR_IO, e);
+        return say_denied(r, t, status, e);
+    return remote_say_final(r, c, a, &failure, e);
 }
 
-enum s3_verdict s3_judge(const struct s3 *s,
-                         const struct s3_call *c,
-                         struct s3_answer *a,
-                         char **region_out,
-                         struct err *e)
+enum remote_verdict s3_judge(struct remote *r,
+                             const struct remote_call *c,
+                             struct remote_answer *a,
+                             struct err *e)
 {
     struct failure t = {0};
     int status = a->http.status;
@@ -146,23 +125,27 @@ enum s3_verdict s3_judge(const struct s3 *s,
 
     /* Only an upload's completion may fail after its 200 has gone out. */
     if (good && strcmp(c->method, "POST") != 0)
-        return S3_GOOD;
+        return REMOTE_GOOD;
     /* What is no XML has no code: proxies answer in HTML. */
     if (a->http.body_bytes &&
         xml_read(a->http.body, a->http.body_bytes, read_failure, &t, NULL) < 0 && !t.is_error)
         t = (struct failure){0};
     if (good && !t.is_error)
-        return S3_GOOD;
+        return REMOTE_GOOD;
     memcpy(a->code, t.code, sizeof a->code);
     if (will_pass(status, t.code)) {
-        say_answer(s, c, status, &t, ERR_RETRY, e);
-        return S3_WAIT;
+        const struct remote_failure failure = {.code = t.code, .message = t.message};
+        remote_say(r, c, a, &failure, ERR_RETRY, e);
+        return REMOTE_WAIT;
     }
-    say_final(s, c, a, &t, e);
+    say_final(r, c, a, &t, e);
     const char *region = other_region(a, &t);
     if (region) {
-        *region_out = mem_dup(region);
-        return S3_REGION;
+        s3_move_to(r, region);
+        return REMOTE_TURN;
     }
-    return strcmp(t.code, "ExpiredToken") == 0 ? S3_KEYS : S3_BAD;
+    if (strcmp(t.code, "ExpiredToken") != 0)
+        return REMOTE_BAD;
+    s3_forget_keys(r);
+    return REMOTE_TURN;
 }

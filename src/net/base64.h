@@ -1,6 +1,6 @@
 /* base64: bytes as text, in the alphabet of RFC 4648 and in the one for URLs. */
-#ifndef BASE_BASE64_H
-#define BASE_BASE64_H
+#ifndef NET_BASE64_H
+#define NET_BASE64_H
 
 #include <stddef.h>
 
