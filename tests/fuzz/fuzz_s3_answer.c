@@ -14,8 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const methods[] = {"GET", "PUT", "POST", "HEAD", "DELETE"};
     char bucket[] = "bucket";
     struct s3 s = {0};
-    struct remote r = {
-        .bucket = bucket, .shown = bucket, .own = &s, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct remote r = {.bucket = bucket,
+                       .shown = bucket,
+                       .service = store_s3_driver.service,
+                       .own = &s,
+                       .lock = PTHREAD_MUTEX_INITIALIZER};
     struct err e = {0};
 
     if (size < 2)

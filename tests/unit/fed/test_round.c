@@ -1,5 +1,5 @@
-/* Rounds over a directory and, where S3_ENDPOINT names a server, over a bucket: what is left, what
- * it cost, and that whatever happens each is averaged once. */
+/* Rounds over a directory and, where STORE_ENDPOINT names a server, over a bucket: what is left,
+ * what it cost, and that whatever happens each is averaged once. */
 #include "fed/round.h"
 
 #include "base/mem.h"
@@ -49,7 +49,7 @@ static struct store *open_at(const char *url, bool (*hook)(void *, const char *)
     struct err e = {0};
     struct store_settings settings = {
         .url = url,
-        .endpoint = getenv("S3_ENDPOINT"),
+        .endpoint = getenv("STORE_ENDPOINT"),
         .path_style = -1,
         .allow = hook,
         .context = context,
@@ -710,8 +710,10 @@ int main(void)
     check_region_faults(url, true);
     AUTO_MEM char *remove = mem_printf("rm -rf %s", dir);
     CHECK(system(remove) == 0, "removed");
-    if (getenv("S3_ENDPOINT")) {
-        AUTO(store) struct store *bucket = open_at("s3://tradewind-rounds/tests", NULL, NULL);
+    if (getenv("STORE_ENDPOINT")) {
+        const char *base = getenv("STORE_BASE");
+        AUTO_MEM char *in = mem_printf("%stradewind-rounds/tests", base ? base : "s3://");
+        AUTO(store) struct store *bucket = open_at(in, NULL, NULL);
         CHECK(store_probe(bucket, NULL) == 0, "a bucket");
         check_all(bucket);
     }

@@ -20,14 +20,25 @@ struct store *bucket_open(const char *endpoint_name, const char *url, int path_s
     return conformance_open(&settings);
 }
 
+char *bucket_url(const char *rest)
+{
+    const char *base = getenv("STORE_BASE");
+
+    return mem_printf("%s%s", base ? base : "s3://", rest);
+}
+
 struct store *bucket_direct(void)
 {
-    return bucket_open("S3_ENDPOINT", "s3://tradewind-test/a lake", -1);
+    AUTO_MEM char *url = bucket_url("tradewind-test/a lake");
+
+    return bucket_open("STORE_ENDPOINT", url, -1);
 }
 
 struct store *bucket_proxied(void)
 {
-    return bucket_open("PROXY_ENDPOINT", "s3://tradewind-test/a lake", -1);
+    AUTO_MEM char *url = bucket_url("tradewind-test/a lake");
+
+    return bucket_open("PROXY_ENDPOINT", url, -1);
 }
 
 const char *bucket_output(const char *fmt, ...)

@@ -1,5 +1,6 @@
-/* bucket: what tests of the S3 driver against a real server share. tests/cli/s3.t starts the
- * server, and a proxy that spoils requests, and gives their addresses in the environment. */
+/* bucket: what tests of the drivers of buckets against a server share. tests/cli/s3.t, azure.t and
+ * gcs.t start the server, and a proxy that spoils requests, and give their addresses in the
+ * environment. */
 #ifndef UNIT_STORE_BUCKET_H
 #define UNIT_STORE_BUCKET_H
 
@@ -8,6 +9,9 @@
 /* Where they write, unless they say otherwise. */
 extern const char bucket_project[], bucket_name[];
 
+/* The URL of "BUCKET/PREFIX" at the server: STORE_BASE ("az://ACCOUNT/", "s3://" where it is not set)
+ * stands before it. New string. */
+char *bucket_url(const char *rest);
 /* A store; ends the program when that fails. endpoint_name: of a variable of the environment. */
 struct store *bucket_open(const char *endpoint_name, const char *url, int path_style);
 struct store *bucket_direct(void);

@@ -1,4 +1,4 @@
-/* What store/keyed.h promises, tried on a directory and, where S3_ENDPOINT names a server, on a
+/* What store/keyed.h promises, tried on a directory and, where STORE_ENDPOINT names a server, on a
  * bucket. */
 #include "base/buf.h"
 #include "base/mem.h"
@@ -230,18 +230,27 @@ static void check_dir(void)
     CHECK(system(remove) == 0, "removed");
 }
 
+static struct store *keyed_bucket(const char *endpoint_name)
+{
+    AUTO_MEM char *url = bucket_url("tradewind-keyed/p");
+
+    return bucket_open(endpoint_name, url, -1);
+}
+
 /* A write whose answer is lost is sent again, and finds itself there. */
 static void check_lost(void)
 {
-    AUTO(store) struct store *s = bucket_open("PROXY_ENDPOINT", "s3://tradewind-keyed/p", -1);
+    AUTO(store) struct store *s = keyed_bucket("PROXY_ENDPOINT");
     char etag[STORE_ETAG] = "";
+    bool by_post = strcmp(store_kind(s), "gs") == 0;
+    const char *lost = by_post ? "kind=lost&count=1&method=POST" : "kind=lost&count=1&method=PUT";
 
-    bucket_spoil("kind=lost&count=1&method=PUT");
+    bucket_spoil(lost);
     CHECK(put(s, "lost/one", "ours", STORE_ABSENT, NULL, etag) == 0 && *etag,
           "a write whose answer was lost is ours");
     bucket_spoil("kind=none");
     CHECK(put(s, "lost/one", "next", STORE_MATCH, etag, etag) == 0, "and has its etag");
-    bucket_spoil("kind=lost&count=1&method=PUT");
+    bucket_spoil(lost);
     CHECK(put(s, "lost/one", "other", STORE_ABSENT, NULL, etag) == 1, "another's stays another's");
     bucket_spoil("kind=busy&count=2");
     CHECK(put(s, "lost/two", "x", STORE_ABSENT, NULL, etag) == 0, "a busy server is asked again");
@@ -283,8 +292,13 @@ static void check_parts(struct store *s)
     for (size_t i = 0; i < n; i++)
         bytes[i] = (char)(i * 7 + i / 251);
     buf_init(&got, n + 1);
-    CHECK(store_keyed_put(s, &p, &e) == 0 && tally.writes == 4 && tally.written_bytes == n,
-          "two parts are four requests: %s", e.text);
+    /* S3 has a request for the beginning and one for the end, Azure only for the end, and Google
+     * takes no parts. */
+    unsigned writes = strcmp(store_kind(s), "s3") == 0   ? 4
+                      : strcmp(store_kind(s), "az") == 0 ? 3
+                                                         : 1;
+    CHECK(store_keyed_put(s, &p, &e) == 0 && tally.writes == writes && tally.written_bytes == n,
+          "two parts are %u requests: %s", writes, e.text);
     CHECK(store_keyed_get(s, &get, &e) == 0 && got.len == n && memcmp(got.data, bytes, n) == 0,
           "and one object: %s", e.text);
     get.offset = n + 1;
@@ -298,8 +312,8 @@ static void check_parts(struct store *s)
 int main(void)
 {
     check_dir();
-    if (getenv("S3_ENDPOINT")) {
-        AUTO(store) struct store *s = bucket_open("S3_ENDPOINT", "s3://tradewind-keyed/p", -1);
+    if (getenv("STORE_ENDPOINT")) {
+        AUTO(store) struct store *s = keyed_bucket("STORE_ENDPOINT");
         CHECK(store_probe(s, NULL) == 0, "a bucket");
         check_all(s);
         check_parts(s);

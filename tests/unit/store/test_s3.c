@@ -189,8 +189,11 @@ static void check_judging(void)
     };
     char bucket[] = "bkt", shown[] = "s3://bkt";
     struct s3 s = {0};
-    struct remote r = {
-        .bucket = bucket, .shown = shown, .own = &s, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct remote r = {.bucket = bucket,
+                       .shown = shown,
+                       .service = store_s3_driver.service,
+                       .own = &s,
+                       .lock = PTHREAD_MUTEX_INITIALIZER};
     struct remote_call c = {.operation = "write", .method = "POST", .key = "a/key"};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -217,8 +220,11 @@ static void check_regions(void)
 {
     char bucket[] = "bkt", name[] = "x-amz-bucket-region", value[] = "eu-south-2";
     struct s3 s = {0};
-    struct remote r = {
-        .bucket = bucket, .shown = bucket, .own = &s, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct remote r = {.bucket = bucket,
+                       .shown = bucket,
+                       .service = store_s3_driver.service,
+                       .own = &s,
+                       .lock = PTHREAD_MUTEX_INITIALIZER};
     struct remote_call c = {.operation = "read", .method = "HEAD", .key = "k"};
     struct http_header header = {name, value};
     char body[] =

@@ -195,7 +195,7 @@ static void check_every_request(void)
 {
     struct countdown c = {0};
     struct store_settings settings = {.url = "s3://tradewind-test/nth",
-                                      .endpoint = getenv("S3_ENDPOINT"),
+                                      .endpoint = getenv("STORE_ENDPOINT"),
                                       .path_style = -1,
                                       .allow = allow,
                                       .context = &c};
