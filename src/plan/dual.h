@@ -8,7 +8,8 @@
  *     dual_weigh.c      the least cost + time for given multipliers
  *     dual_multipliers.c  multipliers, and which options they rule out
  *     dual_incumbent.c  good plans by annealing and by single changes
- *     dual_search.c     best-first branching over sets of options */
+ *     dual_search.c     best-first branching over sets of options
+ *     dual_frontier.c   the same for the Pareto frontier */
 #ifndef PLAN_DUAL_H
 #define PLAN_DUAL_H
 
@@ -121,6 +122,10 @@ struct dual {
     size_t *best_options;
     bool may_tie; /* until a plan is found, one as good as best is wanted, too */
     uint64_t random;
+    /* Wanted instead of one best plan: all that none of its points equals or beats. NULL = not. */
+    struct frontier *frontier;
+    struct arena *frontier_arena; /* of its picks */
+    bool is_full;                 /* there was no room for a plan of the frontier */
     bool plain; /* no plans but those of weighings: bounds and branching alone decide (tests) */
 
     /* The node at hand, filled in by dual_windows. */
@@ -161,6 +166,8 @@ bool dual_score(const struct dual *d, const size_t *options, struct dual_score *
 /* What an option comes to at an input time: false when it takes or costs too much. */
 bool dual_outcome(
     const struct dual *d, size_t stage, size_t option, double level_s, struct dual_outcome *out);
+/* The picks of a plan of one option per stage. */
+void dual_picks(const struct dual *d, const size_t *options, struct pick *picks);
 /* 0 to n - 1 */
 size_t dual_random(struct dual *d, size_t n);
 bool dual_allows(const struct dual *d, const struct dual_score *score);
@@ -226,5 +233,29 @@ bool dual_is_for(const struct plan_problem *p);
 /* As exact_solve, for goals in which time counts. False: the problem needs more memory than there
  * is; nothing was done. */
 bool dual_solve(const struct ask *ask, struct solution *out);
+/* Takes over objective, limits and method of what is asked. */
+void dual_aim_at(struct dual *d, const struct ask *ask);
+/* Searches for the frontier of d. Returns the time from which on it is complete. */
+int64_t dual_search_frontier(struct dual *d);
+
+/* ---- dual_frontier.c ---- */
+
+/* What the wanted plans of a node weigh at most, and the time of those. */
+double dual_frontier_wanted(const struct dual *d,
+                            const struct dual_node *node,
+                            double lambda,
+                            double *at_ns);
+/* Leaves the times at which plans of that weight and more can be wanted. False: none is left. */
+bool dual_frontier_narrow(const struct dual *d, struct dual_node *node, double phi, double lambda);
+/* Where to split the times of a node; false when they are a single step of the frontier. */
+bool dual_frontier_middle(const struct dual *d, const struct dual_node *node, double *middle_ns);
+/* Keeps a plan that no point equals or beats; whether it did. */
+bool dual_frontier_keep(struct dual *d, const size_t *options, const struct dual_score *score);
+/* Plans for the frontier by annealing and by single changes. */
+void dual_frontier_find_plans(struct dual *d, const struct dual_node *root);
+/* Completes the frontier, of which the cheapest and the fastest plan within the limits of the goal
+ * are known, until the cutoff. *complete_ns: slower plans are not missing. False: there was not
+ * enough memory. */
+bool dual_frontier(const struct ask *ask, struct frontier *io, int64_t *complete_ns);
 
 #endif

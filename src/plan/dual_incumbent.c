@@ -170,10 +170,12 @@ void dual_polish(struct dual *d, const size_t *from, const struct dual_node *nod
                     continue;
                 at[s] = o;
                 plans--;
-                if (!dual_score(d, at, &score) || energy(d, &score) >= best)
+                if (!dual_score(d, at, &score))
+                    continue;
+                dual_consider(d, at, &score);
+                if (energy(d, &score) >= best)
                     continue;
                 best = energy(d, &score);
-                dual_consider(d, at, &score);
                 keep = o;
                 again = true;
             }

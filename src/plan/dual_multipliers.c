@@ -145,7 +145,9 @@ static double wanted_by_limits(const struct dual *d, const struct dual_node *nod
 
 double dual_wanted(const struct dual *d, const struct dual_node *node, double lambda)
 {
-    double enough = dual_enough(d), most_ns = node->most_ns;
+    double enough = dual_enough(d), most_ns = node->most_ns, at_ns;
+    if (d->frontier)
+        return dual_frontier_wanted(d, node, lambda, &at_ns);
     double limits = only_time_counts(d) ? most_ns + 0.5 : wanted_by_limits(d, node, lambda);
 
     switch (d->aim.objective) {
@@ -166,6 +168,8 @@ double dual_wanted(const struct dual *d, const struct dual_node *node, double la
 /* The bound on the objective that a weighing proves. */
 static double proves(const struct dual *d, const struct dual_node *node, double phi, double lambda)
 {
+    if (d->frontier)
+        return -(double)INFINITY;
     switch (d->aim.objective) {
     case SPEC_COST:
         return phi - lambda * node->most_ns;
@@ -187,6 +191,8 @@ static double fixed_sum(const struct tuning *t)
 {
     const struct dual *d = t->d;
 
+    if (d->frontier)
+        return (double)NAN;
     if (only_time_counts(d))
         return 1;
     if (d->aim.objective == SPEC_VALUE && d->has_best)
@@ -331,9 +337,13 @@ static double time_wanted(const struct tuning *t)
 {
     const struct dual *d = t->d;
 
-    if (d->aim.objective == SPEC_TIME)
-        return fmin(dual_enough(d), t->node->most_ns);
-    return t->node->most_ns;
+    double at_ns = t->node->most_ns;
+
+    if (d->frontier)
+        dual_frontier_wanted(d, t->node, sum_of(t->mu, d->n_paths), &at_ns);
+    else if (d->aim.objective == SPEC_TIME)
+        at_ns = fmin(dual_enough(d), at_ns);
+    return at_ns;
 }
 
 /* A step along the subgradient, as long as the gap asks for (Polyak). */
@@ -370,7 +380,8 @@ static void step(struct tuning *t, double gap, double theta)
         t->mu[i] = fmax(0, t->mu[i] + theta * gap / squares * length[i]);
     if (!isnan(sum))
         to_simplex(t->mu, d->n_paths, sum);
-    else if (d->aim.objective == SPEC_WEIGHTED && sum_of(t->mu, d->n_paths) < d->aim.rate)
+    else if (!d->frontier && d->aim.objective == SPEC_WEIGHTED &&
+             sum_of(t->mu, d->n_paths) < d->aim.rate)
         to_simplex(t->mu, d->n_paths, d->aim.rate);
 }
 
@@ -394,6 +405,8 @@ static enum outcome_of pass(struct tuning *t, size_t nth, double *gap_out)
         scale_to(t->mu, d->n_paths, fixed_sum(t));
     spread_over_stages(t);
     double lambda = sum_of(t->mu, d->n_paths);
+    if (d->frontier) /* what single changes make small */
+        d->aim.rate = lambda;
     double phi = dual_weigh(t->weigher, t->node, t->cost, t->time, t->options);
     if (isnan(phi))
         return STOPPED;
@@ -491,6 +504,8 @@ static bool thin(struct tuning *t, size_t round)
     double phi = dual_weigh(t->weigher, t->node, t->cost, t->best_time, t->options);
     if (isnan(phi) || isinf(phi))
         return false;
+    if (d->frontier)
+        dual_frontier_narrow(d, t->node, phi, t->best_lambda);
     size_t after = dual_weigh_drop(t->weigher, t->node, dual_wanted(d, t->node, t->best_lambda));
     double share = (double)after / (double)before;
     return share <= (t->t->is_root ? AGAIN_ROOT : AGAIN) || (t->t->is_root && round == 0);
@@ -511,7 +526,8 @@ static bool tune(struct tuning *t)
             return true;
         for (size_t s = 0; s < d->n; s++)
             memset(t->t->chosen[s], 0, d->stages[s].n_options * sizeof **t->t->chosen);
-        bool both_count = d->aim.objective == SPEC_VALUE || d->aim.objective == SPEC_WEIGHTED;
+        bool both_count =
+            !d->frontier && (d->aim.objective == SPEC_VALUE || d->aim.objective == SPEC_WEIGHTED);
         if (both_count && !narrow_times(t))
             return false;
         enum outcome_of outcome = passes(t, n, round);

@@ -394,6 +394,14 @@ bool dual_score(const struct dual *d, const size_t *options, struct dual_score *
     return microusd < (double)NEVER;
 }
 
+void dual_picks(const struct dual *d, const size_t *options, struct pick *picks)
+{
+    for (size_t s = 0; s < d->n; s++) {
+        const struct dual_option *o = &d->stages[s].options[options[s]];
+        picks[s] = (struct pick){d->stages[s].sites[o->site], o->choice};
+    }
+}
+
 size_t dual_random(struct dual *d, size_t n)
 {
     d->random = d->random * 6364136223846793005u + 1442695040888963407u;
@@ -443,6 +451,8 @@ bool dual_consider(struct dual *d, const size_t *options, const struct dual_scor
 {
     if (!dual_allows(d, score))
         return false;
+    if (d->frontier)
+        return dual_frontier_keep(d, options, score);
     bool ties = d->may_tie && !d->found && d->has_best && !is_better(d, &d->best, score);
     if (d->has_best && !ties && !is_better(d, score, &d->best))
         return false;

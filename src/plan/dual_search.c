@@ -180,6 +180,8 @@ static void part_options(const struct dual *d,
 
 static bool split_times(const struct dual *d, const struct dual_node *node, double *middle_ns)
 {
+    if (d->frontier)
+        return dual_frontier_middle(d, node, middle_ns);
     if (d->aim.objective != SPEC_VALUE || !d->has_best)
         return false;
     double q = node->most_ns / node->least_ns, best = dual_enough(d);
@@ -213,6 +215,11 @@ static bool split(struct dual *d,
         a->most_ns = b->least_ns = middle_ns;
     else
         part_options(d, node, &cut, a, b);
+    if (d->frontier) {
+        a->most_ns -= by_time; /* in whole nanoseconds */
+        a->bound = -a->most_ns;
+        b->bound = -b->most_ns;
+    }
     push(d, ahead, a);
     push(d, ahead, b);
     return true;
@@ -359,7 +366,10 @@ static void search(struct dual *d, struct finding *out)
     if (root) {
         for (size_t i = 0; i < root->n_paths; i++)
             out->lambda += (double)root->multipliers[i];
-        find_plans(d, STEPS);
+        if (d->frontier)
+            dual_frontier_find_plans(d, root);
+        else
+            find_plans(d, STEPS);
         if (!split(d, &ahead, root, chosen))
             consider_last(d, root);
     }
@@ -475,6 +485,20 @@ static bool find_allowed(struct dual *d, struct finding *out)
     return !late_at_most;
 }
 
+void dual_aim_at(struct dual *d, const struct ask *ask)
+{
+    d->aim = aim_of(&ask->goal);
+    d->plain = ask->method == PLAN_DUAL_PLAIN;
+}
+
+int64_t dual_search_frontier(struct dual *d)
+{
+    struct finding found = {0};
+
+    search(d, &found);
+    return found.proven ? 0 : (int64_t)-found.bound;
+}
+
 bool dual_solve(const struct ask *ask, struct solution *out)
 {
     AUTO_CLEAR(domain) struct domain domain = domain_copy(ask->p, &ask->domain);
@@ -489,8 +513,7 @@ bool dual_solve(const struct ask *ask, struct solution *out)
     AUTO(dual) struct dual *d = dual_new(ask->p, &domain, &ask->cutoff);
     if (!d)
         return false;
-    d->aim = aim_of(&ask->goal);
-    d->plain = ask->method == PLAN_DUAL_PLAIN;
+    dual_aim_at(d, ask);
     if (out->found) {
         d->best = (struct dual_score){.microusd = out->totals.microusd,
                                       .ns = {out->totals.ns[0], out->totals.ns[1]}};
@@ -513,9 +536,6 @@ bool dual_solve(const struct ask *ask, struct solution *out)
         return true;
     out->totals =
         (struct totals){.microusd = d->best.microusd, .ns = {d->best.ns[0], d->best.ns[1]}};
-    for (size_t s = 0; s < d->n; s++) {
-        const struct dual_option *o = &d->stages[s].options[d->best_options[s]];
-        out->picks[s] = (struct pick){d->stages[s].sites[o->site], o->choice};
-    }
+    dual_picks(d, d->best_options, out->picks);
     return true;
 }

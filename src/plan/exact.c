@@ -36,12 +36,8 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
 
     for (size_t i = 0; i < n; i++) {
         struct totals label = labels_totals(run, i);
-        if (s->frontier) {
-            labels_picks(run, i, s->scratch);
-            if (search_consider(s, s->scratch, &t) && !is_true(s, &label, &t))
-                return NODE_BRANCH;
-        } else if (goal_allows(s->goal, &label) &&
-                   (best == NONE || goal_compare(s->goal, &label, &least) < 0)) {
+        if (goal_allows(s->goal, &label) &&
+            (best == NONE || goal_compare(s->goal, &label, &least) < 0)) {
             best = i;
             least = label;
         }
@@ -141,7 +137,7 @@ static void branch(struct search *s, const struct domain *d, bool shared, double
 /* Nothing better here, or only more of the same than is worth looking through. */
 static bool not_worth_it(struct search *s, double bound)
 {
-    if (s->frontier || !s->incumbent.has_best || bound < search_best_value(s))
+    if (!s->incumbent.has_best || bound < search_best_value(s))
         return false;
     if (bound > search_best_value(s))
         return true;
@@ -295,24 +291,6 @@ static void longest_chain(const struct plan_problem *p, double *weight)
     }
 }
 
-/* Exchange rates worth bounding by, after the first search. */
-static size_t rates_to_try(const struct search *s, double *rates, size_t most)
-{
-    size_t n = 0;
-
-    if (s->lambda > 0)
-        rates[n++] = s->lambda;
-    const struct frontier *f = s->frontier;
-    for (size_t i = 1; f && i < 4 && f->n > 1 && n < most; i++) {
-        const struct totals *a = &f->points[(f->n - 1) * (i - 1) / 3].totals;
-        const struct totals *b = &f->points[(f->n - 1) * i / 3].totals;
-        if (a->ns[LAYER_MID] > b->ns[LAYER_MID])
-            rates[n++] =
-                (double)(b->microusd - a->microusd) / (double)(a->ns[LAYER_MID] - b->ns[LAYER_MID]);
-    }
-    return n;
-}
-
 static bool is_within(const struct domain *d, const struct domain *other)
 {
     for (size_t s = 0; s < d->n_stages; s++)
@@ -345,14 +323,15 @@ static struct domain promising(struct search *s, const struct domain *d)
 static void keep_possible(struct search *s, struct domain *d)
 {
     AUTO_MEM double *weight = mem_zero(s->p->n_stages, sizeof *weight);
-    double lambdas[BOUNDS_MAX] = {0, (double)INFINITY};
+    /* After the first search there may be a rate worth bounding by. */
+    double lambdas[] = {0, (double)INFINITY, s->lambda};
     size_t n = 1;
 
     if (search_time_matters(s)) {
         longest_chain(s->p, weight);
         if (s->found)
             costmodel_critical_path(s->p, s->picks, s->incumbent.time_layer, weight);
-        n = 2 + rates_to_try(s, &lambdas[2], BOUNDS_MAX - 2);
+        n = s->lambda > 0 ? 3 : 2;
     }
     presolve_thin(s->p, d, &s->incumbent, lambdas, n, weight);
 }
@@ -457,14 +436,4 @@ void exact_solve(const struct ask *ask, struct solution *out)
         solve_time(ask, out);
     else
         solve_once(ask, false, out);
-}
-
-bool exact_frontier(const struct ask *ask, struct frontier *out)
-{
-    const struct goal anything = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
-    struct search s = {.goal = &anything, .frontier = out, .frontier_arena = ask->arena};
-
-    s.incumbent.frontier = out;
-    search_run(&s, ask);
-    return !s.stopped;
 }

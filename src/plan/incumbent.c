@@ -41,16 +41,11 @@ static bool slanted(const struct bound *b)
     return b->lambda > 0 && !isinf(b->lambda);
 }
 
-/* Can a plan with cost < microusd and time < ns (or <= where inclusive) meet all bounds? */
-static bool box_open(const struct bound *bounds,
-                     size_t n,
-                     const struct corner *least,
-                     double microusd,
-                     double ns,
-                     bool inclusive)
+/* Can a plan that costs at most microusd and takes at most ns meet all bounds? */
+static bool box_open(
+    const struct bound *bounds, size_t n, const struct corner *least, double microusd, double ns)
 {
-    if (inclusive ? least->microusd > microusd || least->ns > ns
-                  : least->microusd >= microusd || least->ns >= ns)
+    if (least->microusd > microusd || least->ns > ns)
         return false;
     if (isinf(microusd) || isinf(ns))
         return true;
@@ -58,33 +53,6 @@ static bool box_open(const struct bound *bounds,
         if (slanted(&bounds[i]) && trusted(&bounds[i]) > microusd + bounds[i].lambda * ns)
             return false;
     return true;
-}
-
-/* Wanted are plans between two neighbours of the frontier: cheaper than the one, faster than the
- * other. */
-static bool outside_frontier(const struct frontier *f,
-                             const struct bound *bounds,
-                             size_t n,
-                             const struct corner *least)
-{
-    size_t low = 0, high = f->n;
-
-    while (low < high) { /* first point that costs more than the least cost */
-        size_t mid = (low + high) / 2;
-        if ((double)f->points[mid].totals.microusd > least->microusd)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    for (size_t i = low; i <= f->n; i++) {
-        double microusd = i < f->n ? (double)f->points[i].totals.microusd : (double)INFINITY;
-        double ns = i > 0 ? (double)f->points[i - 1].totals.ns[LAYER_MID] : (double)INFINITY;
-        if (ns <= least->ns)
-            break;
-        if (box_open(bounds, n, least, microusd, ns, false))
-            return true;
-    }
-    return false;
 }
 
 /* Least value on cost + lambda * time >= value, right of and above the corner. Cost times time
@@ -106,7 +74,7 @@ double incumbent_lower_bound(const struct incumbent *t, const struct bound *boun
     bool time_counts = t->time_layer == LAYER_MID;
     struct corner c = corner_of(bounds, n);
 
-    if (!box_open(bounds, n, &c, budget, deadline, true))
+    if (!box_open(bounds, n, &c, budget, deadline))
         return (double)INFINITY;
     for (size_t i = 0; i < n; i++)
         if (slanted(&bounds[i])) {
@@ -129,10 +97,6 @@ bool incumbent_hopeless(const struct incumbent *t, const struct bound *bounds, s
     for (size_t i = 0; i < n; i++)
         if (!(bounds[i].value < (double)INFINITY))
             return true;
-    if (t->frontier) {
-        struct corner c = corner_of(bounds, n);
-        return !outside_frontier(t->frontier, bounds, n, &c);
-    }
     double least = incumbent_lower_bound(t, bounds, n);
     if (isinf(least))
         return true;
@@ -148,8 +112,6 @@ struct incumbent_box incumbent_box(const struct incumbent *t)
 {
     struct incumbent_box box = {(double)INFINITY, (double)INFINITY};
 
-    if (t->frontier)
-        return box;
     box.microusd = limit_of(t->goal->budget_microusd);
     box.ns = limit_of(t->goal->deadline_ns);
     if (t->has_best && t->goal->objective == SPEC_COST)
@@ -161,5 +123,5 @@ struct incumbent_box incumbent_box(const struct incumbent *t)
 
 bool incumbent_is_box(const struct incumbent *t)
 {
-    return !t->frontier && (t->goal->objective == SPEC_COST || t->goal->objective == SPEC_TIME);
+    return t->goal->objective == SPEC_COST || t->goal->objective == SPEC_TIME;
 }

@@ -219,11 +219,23 @@ struct solution {
 struct frontier_point {
     struct totals totals;
     struct pick *picks; /* in the arena given */
+    bool is_explored;   /* its single changes have been looked at */
 };
 struct frontier {
     struct frontier_point *points;
     size_t n, cap;
 };
+
+/* frontier.c */
+/* The first point, which is the cheapest, of those that take at most ns; f->n: none does. */
+size_t frontier_first_within(const struct frontier *f, int64_t ns);
+/* Adds the plan, and removes points that it beats. 0: a point equals or beats it; -1: the arena is
+ * full. */
+int frontier_add(struct frontier *f,
+                 struct arena *arena,
+                 size_t n_stages,
+                 const struct pick *picks,
+                 const struct totals *t);
 
 /* plan.c. A copy or domain_all is the caller's to clear. */
 struct domain domain_all(const struct plan_problem *p);
@@ -249,15 +261,15 @@ struct question {
     const struct plan_query *query;
 };
 
+/* pareto.c: the frontier within budget and deadline. s: found. */
+void plan_pareto(struct question *q, const struct solution *s, struct plan_answer *a);
+
 /* why_not.c: status, reason and the points of an answer without a plan. s: not found. */
 void plan_why_none(const struct question *q, const struct solution *s, struct plan_answer *a);
 
 /* exact.c. out->found on entry: its totals are known to be possible, look for as good or better;
  * out->picks is then only written when such a plan is found again. */
 void exact_solve(const struct ask *ask, struct solution *out);
-/* Every non-dominated plan, whatever the goal; picks live in the arena, points are the caller's to
- * free. False when the limit came first. */
-bool exact_frontier(const struct ask *ask, struct frontier *out);
 /* ties.c: replaces the picks by the first, in order of choices, of all plans with the same
  * totals. Choices may move into the arena. Deciding takes a solve for every location that bounds
  * cannot exclude: at most *questions of them, counted down. When they are used up the plan found

@@ -10,10 +10,8 @@
 #include <strings.h>
 
 #define SOLVE_LIMIT_S 10.0
-#define PARETO_LIMIT 1000
-/* Solves spent on ties: of one plan, and of all plans of a frontier together. */
+/* Solves spent on ties. */
 #define TIE_QUESTIONS 200
-#define FRONTIER_QUESTIONS 400
 #define ANSWER_CAP_BYTES ((size_t)64 << 20)
 
 struct plan_query plan_query_default(double (*now_s)(void))
@@ -156,79 +154,6 @@ static void answer_found(const struct question *q, struct solution *s, struct pl
     a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
 }
 
-/* ---- the frontier ---- */
-
-/* Keeps the two ends and every k-th point between them. */
-static size_t thinned_index(size_t i, size_t n, size_t limit)
-{
-    return n <= limit || limit < 2 ? i : i * (n - 1) / (limit - 1);
-}
-
-/* What time is worth around a point: the slope between its neighbours. */
-static double slope_at(const struct frontier *f, size_t n, size_t at)
-{
-    const struct totals *a = &f->points[at ? at - 1 : at].totals;
-    const struct totals *b = &f->points[at + 1 < n ? at + 1 : at].totals;
-    double ns = (double)(a->ns[LAYER_MID] - b->ns[LAYER_MID]);
-
-    return ns > 0 ? (double)(b->microusd - a->microusd) / ns : 0;
-}
-
-/* Of the plans with a point's cost and time, the first in order of choices. */
-static void settle_point(const struct question *q,
-                         double lambda,
-                         size_t *questions,
-                         struct frontier_point *point)
-{
-    struct ask exactly = q->ask;
-    struct solution s = {
-        .found = true, .totals = point->totals, .picks = point->picks, .lambda = lambda};
-
-    exactly.goal = (struct goal){.objective = SPEC_COST,
-                                 .budget_microusd = point->totals.microusd,
-                                 .deadline_ns = point->totals.ns[LAYER_MID],
-                                 .deadline_layer = LAYER_MID};
-    exact_break_ties(&exactly, questions, &s);
-}
-
-/* The plan that is the answer is where the frontier begins: a search cut short still has it. */
-static void seed_frontier(const struct question *q, const struct solution *s, struct frontier *f)
-{
-    struct pick *picks = arena_alloc(q->ask.arena, q->ask.p->n_stages, sizeof *picks);
-
-    if (!picks)
-        return;
-    memcpy(picks, s->picks, q->ask.p->n_stages * sizeof *picks);
-    f->points = mem_room(f->points, f->n, &f->cap, sizeof *f->points);
-    f->points[f->n++] = (struct frontier_point){.totals = s->totals, .picks = picks};
-}
-
-static void answer_frontier(struct question *q, const struct solution *s, struct plan_answer *a)
-{
-    size_t limit = q->query->pareto_limit ? q->query->pareto_limit : PARETO_LIMIT;
-    struct frontier f = {0};
-    size_t n = 0, questions = FRONTIER_QUESTIONS;
-
-    seed_frontier(q, s, &f);
-    q->ask.cutoff = cutoff_from_now(q->query->now_s, q->query->solve_limit_s);
-    a->pareto_complete = exact_frontier(&q->ask, &f);
-    q->ask.cutoff = cutoff_for_ties(&q->ask.cutoff);
-    for (size_t i = 0; i < f.n; i++)
-        if (goal_allows(&q->ask.goal, &f.points[i].totals))
-            f.points[n++] = f.points[i];
-    a->pareto_thinned = n > limit;
-    a->n_pareto = n < limit ? n : limit;
-    a->pareto = mem_zero(a->n_pareto, sizeof *a->pareto);
-    for (size_t i = 0; i < a->n_pareto; i++) {
-        size_t at = thinned_index(i, n, limit);
-        struct frontier_point *point = &f.points[at];
-        if (!q->query->totals_only && questions > 0 && !cutoff_is_past(&q->ask.cutoff))
-            settle_point(q, slope_at(&f, n, at), &questions, point);
-        costmodel_fill(q->ask.p, point->picks, &a->pareto[i]);
-    }
-    free(f.points);
-}
-
 /* ---- the answer ---- */
 
 /* The limit came before a first plan: one that a glance finds is better than none. */
@@ -257,7 +182,7 @@ static int answer_question(struct question *q, struct plan_answer *answer, struc
     else
         plan_why_none(q, &s, answer);
     if (q->query->pareto && s.found)
-        answer_frontier(q, &s, answer);
+        plan_pareto(q, &s, answer);
     return 0;
 }
 

@@ -128,6 +128,8 @@ struct plan_answer {
     size_t n_pareto;
     bool pareto_thinned;  /* there were more plans than the limit: every k-th is kept */
     bool pareto_complete; /* false: the time limit came first */
+    /* No plan is missing up to this cost. -1: not even the ends are proven. */
+    int64_t pareto_complete_microusd;
 };
 
 static inline bool plan_found(const struct plan_answer *a)

@@ -7,40 +7,10 @@
 
 #define IMPROVE_CALLS 3000
 
-static void frontier_insert(struct search *s, const struct pick *picks, const struct totals *t)
-{
-    struct frontier *f = s->frontier;
-    size_t at = 0, end;
-
-    while (at < f->n && f->points[at].totals.microusd < t->microusd)
-        at++;
-    if (at > 0 && f->points[at - 1].totals.ns[LAYER_MID] <= t->ns[LAYER_MID])
-        return;
-    if (at < f->n && f->points[at].totals.microusd == t->microusd &&
-        f->points[at].totals.ns[LAYER_MID] <= t->ns[LAYER_MID])
-        return;
-    for (end = at; end < f->n && f->points[end].totals.ns[LAYER_MID] >= t->ns[LAYER_MID];)
-        end++;
-    struct pick *copy = arena_alloc(s->frontier_arena, s->p->n_stages, sizeof *copy);
-    if (!copy) {
-        s->stopped = true;
-        return;
-    }
-    memcpy(copy, picks, s->p->n_stages * sizeof *copy);
-    f->points = mem_room(f->points, f->n + 1, &f->cap, sizeof *f->points);
-    memmove(&f->points[at + 1], &f->points[end], (f->n - end) * sizeof *f->points);
-    f->n = f->n - (end - at) + 1;
-    f->points[at] = (struct frontier_point){.totals = *t, .picks = copy};
-}
-
 bool search_consider(struct search *s, const struct pick *picks, struct totals *t)
 {
     if (!costmodel_totals(s->p, picks, t))
         return false;
-    if (s->frontier) {
-        frontier_insert(s, picks, t);
-        return true;
-    }
     if (!goal_allows(s->goal, t))
         return true;
     int order = s->incumbent.has_best ? goal_compare(s->goal, t, &s->incumbent.best) : -1;
@@ -79,7 +49,7 @@ static bool improve_stage(struct search *s, const struct domain *d, size_t stage
 void search_improve(struct search *s, const struct domain *d)
 {
     size_t calls = IMPROVE_CALLS;
-    bool better = s->found && !s->frontier;
+    bool better = s->found;
 
     while (better && calls) {
         better = false;
@@ -96,5 +66,5 @@ void search_leave_open(struct search *s, double bound)
 
 bool search_time_matters(const struct search *s)
 {
-    return s->frontier || s->goal->objective != SPEC_COST || s->goal->deadline_ns != INT64_MAX;
+    return s->goal->objective != SPEC_COST || s->goal->deadline_ns != INT64_MAX;
 }

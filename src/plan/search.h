@@ -11,7 +11,7 @@
 
 /* Lower bounds that hold together for a set of plans: cost + lambda * time >= value, in
  * micro-dollars and nanoseconds. lambda 0 bounds the cost, lambda INFINITY the time. */
-#define BOUNDS_MAX 8
+#define BOUNDS_MAX 4
 struct bound {
     double lambda, value;
 };
@@ -22,9 +22,6 @@ struct incumbent {
     bool has_best;
     struct totals best; /* plans worse than this are not wanted; equally good ones are */
     bool time_only;     /* costs do not matter, not even between plans that take equally long */
-    /* A frontier is wanted: only plans that none of its points equals or beats. Ascending cost,
-     * descending time; replaces goal and best. */
-    const struct frontier *frontier;
 };
 
 /* Every wanted plan costs at most this and takes at most that; the limits hold whatever else the
@@ -166,8 +163,6 @@ struct search {
     struct incumbent incumbent;
     struct pick *picks; /* of target.best, where found */
     bool found;
-    struct frontier *frontier; /* wanted instead of one best plan */
-    struct arena *frontier_arena;
     struct pick *scratch;
     double lambda; /* of the last slanted bound at the root */
     size_t tie_nodes;

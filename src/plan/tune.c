@@ -7,8 +7,6 @@
 
 #define PATH_ROUNDS 6
 #define LAMBDA_ROUNDS 12
-#define FRONTIER_LAMBDAS 5
-#define FRONTIER_ROUNDS 24
 
 static double ns_of(const struct view *v, const struct totals *t)
 {
@@ -79,40 +77,6 @@ static double weighted_rate(double weight)
     return weight / (1 - weight) * 1e6 / (3600 * NS_PER_S);
 }
 
-/* Rates between the cheapest and the fastest plan, coarse to fine: each finds a plan on the
- * frontier. The first few serve as bounds. -1: out of memory. */
-static int tune_to_frontier(struct search *s,
-                            struct view *v,
-                            struct totals cheap,
-                            struct totals fast)
-{
-    struct {
-        struct totals cheap, fast;
-    } queue[2 * FRONTIER_ROUNDS + 1] = {{cheap, fast}};
-    size_t tail = 1;
-
-    for (size_t head = 0; head < tail && head < FRONTIER_ROUNDS; head++) {
-        double lambda = exchange(v, &queue[head].cheap, &queue[head].fast);
-        struct pass pass = {0};
-        struct totals t;
-        if (cutoff_is_past(s->cutoff))
-            break;
-        if (lambda <= 0 || !try_lambda(s, v, lambda, &pass, &t))
-            continue;
-        if (v->n_passes >= 2 + FRONTIER_LAMBDAS)
-            pass_clear(&pass);
-        else if (view_keep(v, &pass) < 0)
-            return -1;
-        if (t.microusd <= queue[head].cheap.microusd || t.microusd >= queue[head].fast.microusd)
-            continue;
-        queue[tail].cheap = queue[head].cheap;
-        queue[tail++].fast = t;
-        queue[tail].cheap = t;
-        queue[tail++].fast = queue[head].fast;
-    }
-    return 0;
-}
-
 /* Settles the path weights: mixing in the critical paths of the fastest plans known until their
  * time meets its bound. */
 static bool settle_paths(struct search *s,
@@ -121,7 +85,7 @@ static bool settle_paths(struct search *s,
                          struct pass *fastest,
                          struct totals *t)
 {
-    view_mix_path(v, s->found && !s->frontier ? s->picks : cheapest, 1);
+    view_mix_path(v, s->found ? s->picks : cheapest, 1);
     for (size_t i = 0; i < PATH_ROUNDS; i++) {
         if (!try_lambda(s, v, (double)INFINITY, fastest, t))
             return false;
@@ -144,8 +108,6 @@ static int keep_slanted(struct search *s,
     struct pass pass = {0};
     struct totals t;
 
-    if (s->frontier)
-        return tune_to_frontier(s, v, *cheap, *fast);
     if (limited && tune_to_limit(s, v, *cheap, *fast, &pass)) {
         s->lambda = pass.lambda;
         if (view_keep(v, &pass) < 0)
@@ -180,8 +142,7 @@ enum readiness tune_bounds(struct search *s, struct view *v, double *bound_out)
         pass_clear(&time);
         return TOO_LARGE;
     }
-    *bound_out =
-        s->frontier ? 0 : incumbent_lower_bound(&s->incumbent, bounds, view_bounds(v, bounds));
+    *bound_out = incumbent_lower_bound(&s->incumbent, bounds, view_bounds(v, bounds));
     return isinf(*bound_out) ? NOT_WANTED : READY;
 }
 

@@ -254,6 +254,7 @@ struct app_plan_report {
     /* What else was asked for. */
     struct field_records pareto; /* struct app_plan_pareto, ascending cost; none = not asked for */
     bool pareto_complete, pareto_thinned;
+    int64_t pareto_complete_microusd;      /* up to this cost; FIELD_NONE = not even the ends */
     const char *explained;                 /* name of the stage; NULL = not asked for */
     struct field_records explain, what_if; /* struct app_plan_other */
 };

@@ -230,6 +230,9 @@ static const struct field report_fields[] = {
            .help = "Plans of the Pareto frontier, cheapest first."),
     REPORT(BOOL, pareto_complete, .is_absent = lacks_pareto,
            .help = "Whether the search of the frontier finished in time."),
+    {"pareto_complete_to_usd", FIELD(MONEY, struct app_plan_report, pareto_complete_microusd),
+     .unit = "USD", .is_absent = lacks_pareto, .omit_none = true,
+     .help = "Cost up to which no plan of the frontier is missing."},
     REPORT(BOOL, pareto_thinned, .is_absent = lacks_pareto,
            .help = "Whether plans were left out of a long frontier."),
     REPORT(TEXT, explained, .omit_none = true, .help = "Stage whose other locations follow."),
@@ -369,6 +372,8 @@ int app_plan_report_pareto(const struct app_plan *p,
     out->pareto = (struct field_records){items, a->n_pareto};
     out->pareto_complete = a->pareto_complete;
     out->pareto_thinned = a->pareto_thinned;
+    out->pareto_complete_microusd =
+        a->pareto_complete_microusd < 0 ? FIELD_NONE : a->pareto_complete_microusd;
     return 0;
 }
 

@@ -297,6 +297,20 @@ static char *plan_summary(const struct app_plan_pareto *plan)
     return text;
 }
 
+/* How much of the frontier the search got to. */
+static const char *completeness(const struct app_plan_report *r, char out[static 96])
+{
+    char dollars[32];
+
+    if (r->pareto_complete)
+        return "";
+    if (r->pareto_complete_microusd == FIELD_NONE)
+        return ", as far as the time limit allowed";
+    snprintf(out, 96, ", complete up to %s: the time limit came first",
+             money_text(r->pareto_complete_microusd, dollars));
+    return out;
+}
+
 void cli_plan_print_pareto(const struct app_plan_report *r, FILE *out, const struct text_look *look)
 {
     static const struct table_column columns[] = {
@@ -308,7 +322,7 @@ void cli_plan_print_pareto(const struct app_plan_report *r, FILE *out, const str
     const struct app_plan_pareto *plans = r->pareto.items;
     size_t n = r->pareto.n, rows = n < PARETO_ROWS ? n : PARETO_ROWS, row = 0;
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
-    char text[32];
+    char text[32], complete[96];
 
     fputc('\n', out);
     cli_plan_draw_frontier(r, out, look);
@@ -326,7 +340,6 @@ void cli_plan_print_pareto(const struct app_plan_report *r, FILE *out, const str
     fputc('\n', out);
     table_print(t, out, 0, look);
     fprintf(out, "%zu plan%s on the Pareto frontier%s%s%s.\n", n, n == 1 ? "" : "s",
-            r->pareto_thinned ? ", thinned from more" : "",
-            r->pareto_complete ? "" : ", as far as the time limit allowed",
+            r->pareto_thinned ? ", thinned from more" : "", completeness(r, complete),
             n > PARETO_ROWS ? "; --json lists all" : "");
 }
