@@ -201,7 +201,9 @@ static void explore(struct search *s, struct domain *d, double known_bound)
     enum node_state state = NODE_DONE;
     enum readiness ready = prepare(s, d, &v, &bound);
     bool shared = ready == READY && v.frame->shared;
-    if (ready == READY)
+    if (s->bounds_only && ready != NOT_WANTED)
+        state = NODE_STOPPED;
+    else if (ready == READY)
         state = solve_node(s, &v);
     else if (ready == TOO_LARGE)
         state = NODE_BRANCH;
@@ -374,10 +376,14 @@ static void search_run(struct search *s, const struct ask *ask)
         explore(s, &domain, 0);
 }
 
-static void solve_once(const struct ask *ask, bool time_only, struct solution *out)
+enum solve_kind { SOLVE, SOLVE_TIME_ONLY, SOLVE_BOUNDS_ONLY };
+
+static void solve_once(const struct ask *ask, enum solve_kind kind, struct solution *out)
 {
-    struct search s = {
-        .goal = &ask->goal, .picks = out->picks, .incumbent = {.time_only = time_only}};
+    struct search s = {.goal = &ask->goal,
+                       .picks = out->picks,
+                       .incumbent = {.time_only = kind == SOLVE_TIME_ONLY},
+                       .bounds_only = kind == SOLVE_BOUNDS_ONLY};
 
     if (out->found) { /* such a plan is known to exist: look for one as good or better */
         s.incumbent.best = out->totals;
@@ -403,7 +409,7 @@ static void solve_time(const struct ask *ask, struct solution *out)
 
     if (was_known)
         out->totals.microusd = INT64_MAX; /* any plan of that time will do at first */
-    solve_once(ask, true, out);
+    solve_once(ask, SOLVE_TIME_ONLY, out);
     if (!out->found)
         return;
     struct solution cheapest = *out;
@@ -415,7 +421,7 @@ static void solve_time(const struct ask *ask, struct solution *out)
     }
     then.goal.objective = SPEC_COST;
     then.goal.deadline_ns = out->totals.ns[LAYER_MID];
-    solve_once(&then, false, &cheapest);
+    solve_once(&then, SOLVE, &cheapest);
     out->lambda = cheapest.lambda;
     if (cheapest.found)
         out->totals = cheapest.totals;
@@ -423,17 +429,45 @@ static void solve_time(const struct ask *ask, struct solution *out)
         out->found = false;
 }
 
+/* Whether bounds alone find and prove the best plan. */
+static bool settle_by_bounds(const struct ask *ask, struct solution *out)
+{
+    size_t n = ask->p->n_stages;
+    AUTO_MEM struct pick *picks = mem_zero(n, sizeof *picks);
+    struct solution s = *out;
+
+    s.picks = picks;
+    s.has_picks = false;
+    solve_once(ask, SOLVE_BOUNDS_ONLY, &s);
+    if (!s.proven)
+        return false;
+    if (s.found)
+        memcpy(out->picks, picks, n * sizeof *picks);
+    s.picks = out->picks;
+    *out = s;
+    return true;
+}
+
+/* Where needs form cycles labels are many, and the multipliers of dual.h find and prove plans
+ * sooner. For cost alone bounds settle most questions at once: they come first. */
+static bool solve_dag(const struct ask *ask, struct solution *out)
+{
+    bool time_counts = ask->goal.objective != SPEC_COST || ask->goal.deadline_ns != INT64_MAX;
+
+    if (!time_counts && ask->method == PLAN_BY_SHAPE && settle_by_bounds(ask, out))
+        return true;
+    return dual_solve(ask, out);
+}
+
 void exact_solve(const struct ask *ask, struct solution *out)
 {
     const struct goal *goal = &ask->goal;
-    bool time_counts = goal->objective != SPEC_COST || goal->deadline_ns != INT64_MAX;
 
-    if (time_counts && (ask->method != PLAN_BY_SHAPE || dual_is_for(ask->p)) &&
-        dual_solve(ask, out))
+    if ((ask->method != PLAN_BY_SHAPE || dual_is_for(ask->p)) && solve_dag(ask, out))
         return;
     if (goal->objective == SPEC_TIME && goal->budget_microusd == INT64_MAX &&
         goal->deadline_layer == LAYER_MID)
         solve_time(ask, out);
     else
-        solve_once(ask, false, out);
+        solve_once(ask, SOLVE, out);
 }
