@@ -45,7 +45,7 @@ LIB_SRC := $(filter-out $(APART) $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),\
 	$(wildcard src/*/*.c src/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 # Built-in figures are their CSVs, linked in as bytes.
-LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o $(OUT)/src/geo/builtin.o
+LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o $(OUT)/src/geo/builtin.o $(OUT)/src/cloud/builtin.o
 # Likewise the shell programs of geo-distributed training, which fuzzers do not reach.
 LIB_OBJ += $(if $(findstring fuzzer,$(SAN)),,$(OUT)/src/app/geo/scripts.o)
 LIB := $(OUT)/libtradewind.a
@@ -131,6 +131,10 @@ $(OUT)/src/market/builtin.o: src/market/builtin.S $(wildcard data/market-*.csv)
 	$(CC) -c -o $@ $<
 
 $(OUT)/src/geo/builtin.o: src/geo/builtin.S $(wildcard data/geo-*.csv)
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
+
+$(OUT)/src/cloud/builtin.o: src/cloud/builtin.S data/images.csv
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<
 

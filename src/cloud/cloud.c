@@ -15,9 +15,10 @@
 #define MAX_BOOT_S (7 * 86400.0)
 #define MAX_PREEMPTIONS_PER_HOUR 1e4
 #define MAX_SIZE 1e9
+#define MAX_DISK_GB 16384.0 /* the largest that all clouds have */
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim};
+static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim, &cloud_aws};
 
 static const enum err_kind kinds[] = {
     [CLOUD_FINE] = ERR_NONE,         [CLOUD_AUTH] = ERR_DENIED,
@@ -147,7 +148,7 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
     const struct cloud_driver *driver = find_driver(options->name ? options->name : "");
 
     if (!driver) {
-        err_set(e, ERR_USAGE, "no cloud is named \"%s\"; the clouds are pool and sim",
+        err_set(e, ERR_USAGE, "no cloud is named \"%s\"; the clouds are aws, pool and sim",
                 shown(options->name));
         return NULL;
     }
@@ -226,7 +227,7 @@ static int check_text(const char *what, const char **text, size_t room, struct c
 static int check_request(struct cloud_request *r, struct cloud_error *e)
 {
     const struct cloud_machine *m = NULL;
-    const char *accelerator = r->accelerator;
+    const char *accelerator = r->accelerator, *image = r->image;
 
     if (check_token(r->token, e) < 0)
         return -1;
@@ -238,13 +239,17 @@ static int check_request(struct cloud_request *r, struct cloud_error *e)
         check_text("region", &r->region, sizeof m->region, e) < 0 ||
         check_text("zone", &r->zone, sizeof m->zone, e) < 0 ||
         check_text("instance type", &r->instance_type, sizeof m->instance_type, e) < 0 ||
-        check_text("accelerator", &accelerator, sizeof m->accelerator, e) < 0)
+        check_text("accelerator", &accelerator, sizeof m->accelerator, e) < 0 ||
+        check_text("image", &image, 200, e) < 0)
         return -1;
     if (!within(r->cpus, MAX_SIZE) || !within(r->memory_gb, MAX_SIZE) ||
         !within(r->accelerators, MAX_SIZE) || !within(r->bill_min_s, MAX_SIZE) ||
-        !within(r->price_usd_per_hour, MONEY_MAX_USD) || !(r->max_price_usd_per_hour >= 0))
+        !within(r->disk_gb, MAX_DISK_GB) || !within(r->price_usd_per_hour, MONEY_MAX_USD) ||
+        !(r->max_price_usd_per_hour >= 0))
         return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT,
-                          "cpus, memory, accelerators and prices must be from 0 to 1e9");
+                          "cpus, memory, accelerators and prices must be from 0 to 1e9, and the "
+                          "disk at most %.0f GB",
+                          MAX_DISK_GB);
     return 0;
 }
 
@@ -305,6 +310,29 @@ int cloud_list(struct cloud *c, cloud_visit *visit, void *context, struct cloud_
     *e = (struct cloud_error){0};
     if (c->driver->list(c, visit, context, e) < 0)
         return failed(c, "list", "", e);
+    return 0;
+}
+
+int cloud_clean(struct cloud *c,
+                bool dry_run,
+                cloud_visit_leftover *visit,
+                void *context,
+                struct cloud_error *e)
+{
+    *e = (struct cloud_error){0};
+    if (c->driver->clean && c->driver->clean(c, dry_run, visit, context, e) < 0)
+        return failed(c, "clean up", "", e);
+    return 0;
+}
+
+int cloud_check(struct cloud *c, cloud_visit_finding *visit, void *context, struct cloud_error *e)
+{
+    *e = (struct cloud_error){0};
+    if (!c->driver->check)
+        return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no account to check",
+                          c->driver->name);
+    if (c->driver->check(c, visit, context, e) < 0)
+        return failed(c, "check", "", e);
     return 0;
 }
 

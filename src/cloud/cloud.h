@@ -1,11 +1,11 @@
 /* cloud: launches and terminates machines. One table of functions per cloud (driver.h): `pool`
- * (hosts of the configuration) and `sim` (a simulated cloud with a clock, prices and faults of its
- * own), later aws, gcp and azure.
+ * (hosts of the configuration), `sim` (a simulated cloud with a clock, prices and faults of its
+ * own) and `aws` (EC2), later gcp and azure.
  *
  * The caller records the token before it launches. A driver keeps no state but the cloud's own:
  * the request's tags are enough to find a machine again. The state of pool and sim is below
  * home/clouds/NAME, survives crashes and is shared by all processes of the home. A struct cloud is
- * for one thread at a time. */
+ * for one thread at a time, and of a cloud on the network for one region. */
 #ifndef CLOUD_CLOUD_H
 #define CLOUD_CLOUD_H
 
@@ -60,6 +60,10 @@ struct cloud_request {
     const char *accelerator;       /* NULL = none; pool: of any type, where there are to be some */
     double accelerators;           /* pool: at least */
     const char *host; /* pool: this one and no other, by its address; NULL = any that fits */
+    /* Clouds on the network: a name of data/images.csv or the cloud's own identifier; NULL = the
+     * table's first that has drivers for the accelerator, or needs none. */
+    const char *image;
+    double disk_gb; /* the same: of the root disk; 0 = 100 */
 };
 
 enum cloud_state {
@@ -115,6 +119,21 @@ struct cloud_market {
     double boot_s;                                                     /* of each machine */
 };
 
+/* What clouds on the network reach the world by, replaced by tests. NULL members: the real thing.
+ */
+struct http_request;
+struct http_answer;
+struct cloud_outside {
+    /* As http_send. */
+    int (*send)(void *context,
+                const struct http_request *request,
+                struct http_answer *out,
+                struct err *e);
+    void (*wait)(void *context, double seconds);
+    const char *(*variable)(void *context, const char *name); /* of the environment */
+    void *context;
+};
+
 struct cloud_options {
     const char *name;               /* of the driver */
     const char *home;               /* where pool and sim keep their state */
@@ -129,6 +148,11 @@ struct cloud_options {
     double preemptions_per_hour; /* of spot instances: a Poisson process each, 120 s of notice */
     const char *troubles;        /* its faults, see cloud/faults.h; NULL = none */
     const struct cloud_market *market; /* sim: borrowed as long as the cloud is open; NULL = none */
+    /* Clouds on the network: the region that this handle is for; the home's public ssh key, one
+     * line; and the network that may reach port 22 of its machines, "203.0.113.7/32": NULL = this
+     * machine's address, as the cloud sees it. key may be NULL where nothing is launched. */
+    const char *region, *key, *admit;
+    struct cloud_outside outside;
     /* The clock, above 0; NULL = the real one. A virtual one that begins anew needs a home of its
      * own. */
     int64_t (*now_ms)(void *context);
@@ -136,7 +160,8 @@ struct cloud_options {
 };
 
 struct cloud;
-/* home, owner, troubles and the texts of hosts stay as long as the cloud is open. */
+/* home, owner, troubles, region, key, admit and the texts of hosts stay as long as the cloud is
+ * open. */
 struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
 void cloud_free(struct cloud *c);
 AUTO_DEFINE(cloud)
@@ -185,6 +210,37 @@ typedef int cloud_list_fn(struct cloud *c,
                           void *context,
                           struct cloud_error *e);
 cloud_list_fn cloud_list;
+
+/* Clouds on the network: deletes what launches of this owner left beside machines: detached network
+ * interfaces and disks, unused addresses and requests for spot instances, and, where no machine of
+ * this owner is left, its firewall rules and key. Call it when no launch is under way. visit gets
+ * each, after it was dealt with; why: it could not be deleted now. Repeatable; clouds without any:
+ * nothing happens. */
+typedef int cloud_visit_leftover(
+    void *context, const char *kind, const char *id, const char *why, struct err *e);
+typedef int cloud_clean_fn(struct cloud *c,
+                           bool dry_run,
+                           cloud_visit_leftover *visit,
+                           void *context,
+                           struct cloud_error *e);
+cloud_clean_fn cloud_clean;
+
+/* Whether jobs could be launched there: one finding each. */
+enum cloud_verdict { CLOUD_GOOD = 1, CLOUD_NOTED, CLOUD_MISSING };
+struct cloud_finding {
+    const char *what; /* "identity", "quota p" */
+    enum cloud_verdict verdict;
+    const char *found; /* never a secret */
+    const char *fix;   /* "" = nothing to do */
+};
+typedef int cloud_visit_finding(void *context, const struct cloud_finding *f, struct err *e);
+/* Clouds on the network: credentials and whose they are, regions, permissions, quotas. Changes
+ * nothing there. Others: CLOUD_UNSUPPORTED. */
+typedef int cloud_check_fn(struct cloud *c,
+                           cloud_visit_finding *visit,
+                           void *context,
+                           struct cloud_error *e);
+cloud_check_fn cloud_check;
 
 /* faults: when something will happen next by itself (a boot ends, a machine gets its notice, is
  * reclaimed, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX.

@@ -1,7 +1,7 @@
 /* driver: the functions of a cloud, and the helpers that cloud.c has for all drivers. Included by
- * src/cloud only. The contracts are those of cloud.h; the wrappers there have checked tokens and
- * requests (texts are never NULL, but for accelerator, and fit into a struct cloud_machine), and
- * *e is zero when a driver is called. */
+ * src/cloud and its sub-rooms only. The contracts are those of cloud.h; the wrappers there have
+ * checked tokens and requests (texts are never NULL, but for accelerator, and fit into a struct
+ * cloud_machine), and *e is zero when a driver is called. */
 #ifndef CLOUD_DRIVER_H
 #define CLOUD_DRIVER_H
 
@@ -29,11 +29,13 @@ struct cloud_driver {
     cloud_terminate_fn *terminate;
     cloud_list_fn *list;
     cloud_free_hosts_fn *free_hosts; /* optional: NULL where hosts have no names beforehand */
+    cloud_clean_fn *clean;           /* optional: NULL where launches leave nothing */
+    cloud_check_fn *check;           /* optional: NULL where there is no account */
     /* Optional: NULL where events cannot be foreseen. */
     int64_t (*next_ms)(struct cloud *c);
 };
 
-extern const struct cloud_driver cloud_pool, cloud_sim;
+extern const struct cloud_driver cloud_pool, cloud_sim, cloud_aws;
 
 /* Whether it fits into room bytes with its NUL and is one line of UTF-8. */
 bool cloud_is_line(const char *text, size_t room);

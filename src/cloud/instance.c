@@ -63,6 +63,8 @@ uint64_t instance_fingerprint(const struct cloud_request *request)
                request->zone, request->instance_type,
                request->accelerator ? request->accelerator : "", request->spot, request->cpus,
                request->memory_gb, request->accelerators);
+    if (request->image || request->disk_gb > 0)
+        buf_printf(&b, "\n%s\n%.17g", request->image ? request->image : "", request->disk_gb);
     assert(!b.full);
     return hash_xxh3(b.data, b.len);
 }

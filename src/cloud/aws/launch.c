@@ -1,0 +1,288 @@
+/* Launches an instance: the one that a token stands for, or a new one in the first zone that has
+ * it. aws.c lists the function. */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "cloud/aws/internal.h"
+
+#include <math.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DISK_GB 100.0
+/* What was created may take so long until a launch can name it. */
+#define YOUNG_MS ((int64_t)60 * 1000)
+#define YOUNG_FIRST_S 2.0
+#define YOUNG_MOST_S 15.0
+
+/* The instance powers itself off, which terminates it, unless an agent has come within the hour:
+ * a broker that died right after the launch leaves nothing that bills. */
+static const char user_data[] = "#!/bin/sh\n"
+                                "systemd-run --on-active=1h /bin/sh -c "
+                                "'[ -d ~%s/.tradewind-jobs ] || systemctl poweroff'\n";
+
+/* ---- the request ---- */
+
+static void add_user_data(struct ec2_call *x, const char *login)
+{
+    unsigned char base64[400];
+    char text[256];
+    int n = snprintf(text, sizeof text, user_data, login);
+
+    EVP_EncodeBlock(base64, (const unsigned char *)text, n);
+    ec2_add(x, (const char *)base64, "UserData");
+}
+
+/* Of the owner, whose account others share, and of the zone: a zone that refuses is followed by the
+ * next. Everything else must be the same when a token comes again, or EC2 refuses it. */
+static void add_client_token(struct ec2_call *x, const struct cloud_request *r, const char *zone)
+{
+    AUTO_MEM char *text = mem_printf("%s\n%s\n%s", r->owner, r->token, zone);
+    const struct sha256_digest digest = sha256_of(text, strlen(text));
+    char hex[SHA256_HEX];
+
+    ec2_add(x, sha256_text(&digest, hex), "ClientToken");
+}
+
+static void add_tags(struct ec2_call *x, const struct cloud_request *r, const char *login)
+{
+    static const char *const types[] = {"instance", "volume", "network-interface",
+                                        "spot-instances-request"};
+    unsigned n = r->spot ? 4 : 3;
+    struct cloud_tags tags;
+
+    cloud_tags_of(r, login, &tags);
+    for (unsigned i = 0; i < n; i++) {
+        ec2_add(x, types[i], "TagSpecification.%u.ResourceType", i + 1);
+        for (unsigned k = 0; k < tags.n; k++) {
+            ec2_add(x, tags.items[k].key, "TagSpecification.%u.Tag.%u.Key", i + 1, k + 1);
+            ec2_add(x, tags.items[k].value, "TagSpecification.%u.Tag.%u.Value", i + 1, k + 1);
+        }
+    }
+}
+
+static void add_spot(struct ec2_call *x, const struct cloud_request *r)
+{
+    char price[32];
+
+    if (!r->spot)
+        return;
+    ec2_add(x, "spot", "InstanceMarketOptions.MarketType");
+    ec2_add(x, "one-time", "InstanceMarketOptions.SpotOptions.SpotInstanceType");
+    ec2_add(x, "terminate", "InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior");
+    if (isinf(r->max_price_usd_per_hour))
+        return;
+    snprintf(price, sizeof price, "%.9g", r->max_price_usd_per_hour);
+    ec2_add(x, price, "InstanceMarketOptions.SpotOptions.MaxPrice");
+}
+
+void ec2_form_run(struct ec2_call *x,
+                  const struct cloud_request *r,
+                  const struct ec2_image *image,
+                  const struct ec2_shared *shared,
+                  const char *zone)
+{
+    char disk[32];
+
+    snprintf(disk, sizeof disk, "%.0f", ceil(r->disk_gb > 0 ? r->disk_gb : DISK_GB));
+    ec2_add(x, image->id, "ImageId");
+    ec2_add(x, r->instance_type, "InstanceType");
+    ec2_add(x, "1", "MinCount");
+    ec2_add(x, "1", "MaxCount");
+    ec2_add(x, shared->key, "KeyName");
+    add_client_token(x, r, zone);
+    add_user_data(x, image->login);
+    ec2_add(x, "terminate", "InstanceInitiatedShutdownBehavior");
+    ec2_add(x, zone, "Placement.AvailabilityZone");
+    add_spot(x, r);
+    ec2_add(x, image->device, "BlockDeviceMapping.1.DeviceName");
+    ec2_add(x, disk, "BlockDeviceMapping.1.Ebs.VolumeSize");
+    ec2_add(x, "gp3", "BlockDeviceMapping.1.Ebs.VolumeType");
+    ec2_add(x, "true", "BlockDeviceMapping.1.Ebs.DeleteOnTermination");
+    ec2_add(x, "0", "NetworkInterface.1.DeviceIndex");
+    ec2_add(x, "true", "NetworkInterface.1.AssociatePublicIpAddress");
+    ec2_add(x, "true", "NetworkInterface.1.DeleteOnTermination");
+    ec2_add(x, shared->group, "NetworkInterface.1.SecurityGroupId.1");
+    ec2_add(x, "required", "MetadataOptions.HttpTokens");
+    ec2_add(x, "2", "MetadataOptions.HttpPutResponseHopLimit");
+    ec2_add(x, "enabled", "MetadataOptions.HttpEndpoint");
+    add_tags(x, r, image->login);
+}
+
+/* ---- the instance of a token that was used before ---- */
+
+static int take_known(const struct cloud_tagged *t,
+                      const struct cloud_request *request,
+                      struct cloud_machine *out,
+                      struct cloud_error *e)
+{
+    if (t->asked != instance_fingerprint(request) || t->machine.spot != request->spot)
+        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
+                          "this token was used for another request: instance %s, %s%s",
+                          t->machine.id, t->machine.instance_type, t->machine.spot ? ", spot" : "");
+    *out = t->machine;
+    return 0;
+}
+
+/* EC2 knows the token and not this request, or has terminated its instance. */
+static int resolve(struct ec2 *a,
+                   const struct cloud_request *request,
+                   struct cloud_machine *out,
+                   struct cloud_error *e)
+{
+    struct cloud_error why = {0};
+    struct cloud_tagged t;
+
+    if (ec2_find(a, request->token, &t, NULL, &why) > 0)
+        return take_known(&t, request, out, e);
+    return -1;
+}
+
+/* ---- one zone ---- */
+
+static int take_new(struct ec2 *a,
+                    const struct ec2_call *x,
+                    const struct cloud_request *request,
+                    const char *login,
+                    struct cloud_machine *out,
+                    struct cloud_error *e)
+{
+    const struct xml *item = xml_items(x->root, "instancesSet");
+    struct cloud_tagged t = {0};
+    struct cloud_tags tags;
+
+    if (!item || !*xml_text(item, "instanceId"))
+        return cloud_fail(e, CLOUD_UNKNOWN, CLOUD_ACCOUNT,
+                          "RunInstances: the answer names no "
+                          "instance");
+    /* Answers need not repeat the tags. */
+    cloud_tags_of(request, login, &tags);
+    for (size_t i = 0; i < tags.n; i++)
+        cloud_tag_read(&t, tags.items[i].key, tags.items[i].value);
+    ec2_read_instance(a, item, &t);
+    return take_known(&t, request, out, e);
+}
+
+/* *is_open: an instance may be there although the answers say otherwise. */
+static int run(struct ec2 *a,
+               const struct cloud_request *request,
+               const struct ec2_image *image,
+               const struct ec2_shared *shared,
+               const char *zone,
+               struct cloud_machine *out,
+               struct ec2_call *x,
+               struct cloud_error *e)
+{
+    ec2_form_run(x, request, image, shared, zone);
+    if (ec2_send(a, x, e) == 0)
+        return take_new(a, x, request, image->login, out, e);
+    if (ec2_failed_with(x, "IdempotentParameterMismatch") ||
+        ec2_failed_with(x, "IdempotentInstanceTerminated"))
+        return resolve(a, request, out, e);
+    return -1;
+}
+
+static bool is_refusal(enum cloud_failure f)
+{
+    return f != CLOUD_FINE && f != CLOUD_THROTTLE && f != CLOUD_TRANSIENT && f != CLOUD_UNKNOWN &&
+           f != CLOUD_CONFLICT;
+}
+
+/* Shares and launches, until what was just created can be named. */
+static int run_in_zone(struct ec2 *a,
+                       const struct cloud_request *request,
+                       const struct ec2_image *image,
+                       const char *zone,
+                       struct cloud_machine *out,
+                       struct cloud_error *e)
+{
+    int64_t until_ms = cloud_now_ms(a->cloud) + YOUNG_MS;
+    bool is_young, is_open = false;
+
+    for (double wait_s = YOUNG_FIRST_S;; wait_s = fmin(wait_s * 1.5, YOUNG_MOST_S)) {
+        AUTO_CLEAR(ec2_call) struct ec2_call x;
+        struct ec2_shared shared;
+        ec2_call_init(&x, "RunInstances");
+        if (ec2_share(a, &shared, &is_young, e) == 0) {
+            if (run(a, request, image, &shared, zone, out, &x, e) == 0)
+                return 0;
+            is_young = x.is_young;
+            is_open = is_open || x.is_open;
+        }
+        if (!is_young || cloud_now_ms(a->cloud) >= until_ms)
+            break;
+        cloud_wait(a->cloud, wait_s);
+    }
+    if (!is_open || !is_refusal(e->failure))
+        return -1;
+    /* An earlier try has no answer: this refusal does not prove that there is no instance. */
+    AUTO_MEM char *text = mem_dup(e->err.text);
+    return cloud_fail(e, CLOUD_UNKNOWN, e->scope, "%s, after a try without an answer", text);
+}
+
+/* ---- all zones ---- */
+
+/* The refusals of zones, as one. */
+struct refusals {
+    char text[300];
+    size_t n;
+    bool lacks_capacity;
+};
+
+static bool note_refusal(struct refusals *r, const char *zone, const struct cloud_error *e)
+{
+    size_t at = strlen(r->text);
+
+    if (e->scope != CLOUD_ZONE || (e->failure != CLOUD_CAPACITY && e->failure != CLOUD_UNSUPPORTED))
+        return false;
+    r->lacks_capacity = r->lacks_capacity || e->failure == CLOUD_CAPACITY;
+    const char *code =
+        strncmp(e->err.text, "RunInstances: ", 14) == 0 ? e->err.text + 14 : e->err.text;
+    snprintf(r->text + at, sizeof r->text - at, "%s%s %.*s", r->n++ ? ", " : "", zone,
+             (int)strcspn(code, ":"), code);
+    return true;
+}
+
+static int run_in_zones(struct ec2 *a,
+                        const struct cloud_request *request,
+                        const struct ec2_image *image,
+                        const struct ec2_zones *zones,
+                        struct cloud_machine *out,
+                        struct cloud_error *e)
+{
+    struct refusals refusals = {0};
+
+    for (size_t i = 0; i < zones->n; i++) {
+        if (run_in_zone(a, request, image, zones->names[i], out, e) == 0)
+            return 0;
+        if (!note_refusal(&refusals, zones->names[i], e) || *request->zone)
+            return -1;
+    }
+    return cloud_fail(e, refusals.lacks_capacity ? CLOUD_CAPACITY : CLOUD_UNSUPPORTED, CLOUD_REGION,
+                      "no zone of %s has a %s%s: %s", a->cloud->options.region,
+                      request->instance_type, request->spot ? " (spot)" : "", refusals.text);
+}
+
+int ec2_launch(struct cloud *c,
+               const struct cloud_request *request,
+               struct cloud_machine *out,
+               struct cloud_error *e)
+{
+    struct ec2 *a = c->priv;
+    struct cloud_tagged known;
+    struct ec2_image image;
+    struct ec2_zones zones;
+
+    if (*request->region && strcmp(request->region, c->options.region) != 0)
+        return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "a machine in %s was asked for in %s",
+                          request->region, c->options.region);
+    if (!*request->instance_type)
+        return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "no instance type is given");
+    int found = ec2_find(a, request->token, &known, NULL, e);
+    if (found)
+        return found < 0 ? -1 : take_known(&known, request, out, e);
+    if (ec2_find_image(a, request, &image, e) < 0 || ec2_find_zones(a, request, &zones, e) < 0)
+        return -1;
+    return run_in_zones(a, request, &image, &zones, out, e);
+}

@@ -1,0 +1,268 @@
+/* What a launch needs before it: an image, zones that offer the type, and the key pair and security
+ * group that all machines of an owner share in a region. launch.c and check.c call. */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "cloud/aws/internal.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY(into, from) snprintf((into), sizeof(into), "%s", (from))
+
+/* ---- image ---- */
+
+struct newest {
+    struct ec2_image *out;
+    char date[40];
+};
+
+static int keep_newest(void *context, const struct xml *item, struct cloud_error *e)
+{
+    struct newest *n = context;
+    const char *date = xml_text(item, "creationDate");
+
+    (void)e;
+    /* ISO dates sort as text. */
+    if (*n->out->id && strcmp(date, n->date) <= 0)
+        return 0;
+    COPY(n->date, date);
+    COPY(n->out->id, xml_text(item, "imageId"));
+    COPY(n->out->device, xml_text(item, "rootDeviceName"));
+    return 0;
+}
+
+static int describe_image(struct ec2 *a,
+                          struct ec2_call *x,
+                          const char *what,
+                          struct ec2_image *out,
+                          struct cloud_error *e)
+{
+    struct newest newest = {.out = out};
+
+    if (ec2_each(a, x, "imagesSet", keep_newest, &newest, e) < 0)
+        return -1;
+    if (*out->id && *out->device)
+        return 0;
+    return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_REGION, "%s has no image %s",
+                      a->cloud->options.region, what);
+}
+
+int ec2_find_image(struct ec2 *a,
+                   const struct cloud_request *request,
+                   struct ec2_image *out,
+                   struct cloud_error *e)
+{
+    AUTO(arena) struct arena *texts = arena_new(4096);
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+    struct cloud_image image;
+
+    *out = (struct ec2_image){0};
+    ec2_call_init(&x, "DescribeImages");
+    if (request->image && strncmp(request->image, "ami-", 4) == 0) {
+        ec2_add(&x, request->image, "ImageId.1");
+        COPY(out->login, "ubuntu");
+        return describe_image(a, &x, request->image, out, e);
+    }
+    if (cloud_image_find(texts, "aws", request->image, request->accelerator, &image, &e->err) < 0)
+        return -1;
+    ec2_add(&x, image.owner, "Owner.1");
+    ec2_add_filter(&x, 1, "name", (const char *[]){image.pattern, NULL});
+    ec2_add_filter(&x, 2, "state", (const char *[]){"available", NULL});
+    COPY(out->login, image.login);
+    return describe_image(a, &x, image.name, out, e);
+}
+
+/* ---- key pair ---- */
+
+static void add_owner_tag(struct ec2_call *x, const char *type, const char *owner)
+{
+    ec2_add(x, type, "TagSpecification.1.ResourceType");
+    ec2_add(x, CLOUD_TAG_OWNER, "TagSpecification.1.Tag.1.Key");
+    ec2_add(x, owner, "TagSpecification.1.Tag.1.Value");
+}
+
+/* The name has a part of the key's digest: a home that makes a new key gets another key pair. */
+static int share_key(struct ec2 *a, struct ec2_shared *out, struct cloud_error *e)
+{
+    const char *key = a->cloud->options.key, *owner = a->cloud->options.owner;
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+    char digest[SHA256_HEX];
+
+    ec2_call_init(&x, "ImportKeyPair");
+    if (!key || !*key)
+        return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "no ssh key is given to launch with");
+    size_t n = strlen(key);
+    AUTO_MEM char *base64 = mem_zero(n / 3 * 4 + 8, 1);
+    EVP_EncodeBlock((unsigned char *)base64, (const unsigned char *)key, (int)n);
+    const struct sha256_digest d = sha256_of(key, n);
+    snprintf(out->key, sizeof out->key, "tradewind-%s-%.8s", owner, sha256_text(&d, digest));
+    ec2_add(&x, out->key, "KeyName");
+    ec2_add(&x, base64, "PublicKeyMaterial");
+    add_owner_tag(&x, "key-pair", owner);
+    if (ec2_send(a, &x, e) < 0 && !ec2_failed_with(&x, "InvalidKeyPair.Duplicate"))
+        return -1;
+    return 0;
+}
+
+/* ---- security group ---- */
+
+#define RULES_MAX 20
+struct group {
+    char id[64];
+    char networks[RULES_MAX][64]; /* that may reach port 22 */
+    size_t n;
+};
+
+static int keep_group(void *context, const struct xml *item, struct cloud_error *e)
+{
+    struct group *g = context;
+
+    (void)e;
+    if (*g->id)
+        return 0;
+    COPY(g->id, xml_text(item, "groupId"));
+    for (const struct xml *rule = xml_items(item, "ipPermissions"); rule; rule = rule->next)
+        for (const struct xml *r = xml_items(rule, "ipRanges"); r; r = r->next)
+            if (strcmp(xml_text(rule, "fromPort"), "22") == 0 && g->n < RULES_MAX)
+                COPY(g->networks[g->n++], xml_text(r, "cidrIp"));
+    return 0;
+}
+
+static int find_group(struct ec2 *a, const char *name, struct group *out, struct cloud_error *e)
+{
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+
+    *out = (struct group){0};
+    ec2_call_init(&x, "DescribeSecurityGroups");
+    ec2_add_filter(&x, 1, "group-name", (const char *[]){name, NULL});
+    ec2_add_filter(&x, 2, "tag:" CLOUD_TAG_OWNER, (const char *[]){a->cloud->options.owner, NULL});
+    return ec2_each(a, &x, "securityGroupInfo", keep_group, out, e);
+}
+
+/* Rules of the group for ssh. */
+static int change_rule(struct ec2 *a,
+                       const char *action,
+                       const char *group,
+                       const char *network,
+                       bool *is_young,
+                       struct cloud_error *e)
+{
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+
+    ec2_call_init(&x, action);
+    ec2_add(&x, group, "GroupId");
+    ec2_add(&x, "tcp", "IpPermissions.1.IpProtocol");
+    ec2_add(&x, "22", "IpPermissions.1.FromPort");
+    ec2_add(&x, "22", "IpPermissions.1.ToPort");
+    ec2_add(&x, network, "IpPermissions.1.IpRanges.1.CidrIp");
+    if (ec2_send(a, &x, e) == 0 || ec2_failed_with(&x, "InvalidPermission.Duplicate") ||
+        ec2_failed_with(&x, "InvalidPermission.NotFound"))
+        return 0;
+    *is_young = x.is_young;
+    return -1;
+}
+
+static int create_group(
+    struct ec2 *a, const char *name, struct group *out, bool *is_young, struct cloud_error *e)
+{
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+
+    ec2_call_init(&x, "CreateSecurityGroup");
+    ec2_add(&x, name, "GroupName");
+    ec2_add(&x, "Machines of Tradewind: ssh from the broker alone", "GroupDescription");
+    add_owner_tag(&x, "security-group", a->cloud->options.owner);
+    if (ec2_send(a, &x, e) == 0) {
+        COPY(out->id, xml_text(x.root, "groupId"));
+        return 0;
+    }
+    /* Another process, or a try of ours whose answer was lost, was faster. */
+    *is_young = ec2_failed_with(&x, "InvalidGroup.Duplicate");
+    if (*is_young)
+        return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_REGION,
+                          "the security group %s was just created and is not listed yet", name);
+    return -1;
+}
+
+/* This machine's address is admitted, and no other: it changes where a laptop travels. */
+static int admit(struct ec2 *a, const struct group *g, bool *is_young, struct cloud_error *e)
+{
+    char own[64];
+    bool has_own = false;
+
+    if (ec2_own_network(a, own, e) < 0)
+        return -1;
+    for (size_t i = 0; i < g->n; i++)
+        has_own = has_own || strcmp(g->networks[i], own) == 0;
+    if (!has_own && change_rule(a, "AuthorizeSecurityGroupIngress", g->id, own, is_young, e) < 0)
+        return -1;
+    for (size_t i = 0; i < g->n; i++)
+        if (strcmp(g->networks[i], own) != 0 &&
+            change_rule(a, "RevokeSecurityGroupIngress", g->id, g->networks[i], is_young, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int share_group(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct cloud_error *e)
+{
+    struct group g;
+    char name[100];
+
+    snprintf(name, sizeof name, "tradewind-%s", a->cloud->options.owner);
+    if (find_group(a, name, &g, e) < 0 || (!*g.id && create_group(a, name, &g, is_young, e) < 0) ||
+        admit(a, &g, is_young, e) < 0)
+        return -1;
+    COPY(out->group, g.id);
+    return 0;
+}
+
+int ec2_share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct cloud_error *e)
+{
+    *is_young = false;
+    if (share_key(a, out, e) < 0 || share_group(a, out, is_young, e) < 0)
+        return -1;
+    *e = (struct cloud_error){0};
+    return 0;
+}
+
+/* ---- zones ---- */
+
+static int keep_zone(void *context, const struct xml *item, struct cloud_error *e)
+{
+    struct ec2_zones *z = context;
+    const char *name = xml_text(item, "location");
+
+    (void)e;
+    if (z->n < EC2_ZONES_MAX && *name && strlen(name) < sizeof z->names[0])
+        COPY(z->names[z->n++], name);
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int ec2_find_zones(struct ec2 *a,
+                   const struct cloud_request *request,
+                   struct ec2_zones *out,
+                   struct cloud_error *e)
+{
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+
+    *out = (struct ec2_zones){0};
+    ec2_call_init(&x, "DescribeInstanceTypeOfferings");
+    ec2_add(&x, "availability-zone", "LocationType");
+    ec2_add_filter(&x, 1, "instance-type", (const char *[]){request->instance_type, NULL});
+    if (*request->zone)
+        ec2_add_filter(&x, 2, "location", (const char *[]){request->zone, NULL});
+    if (ec2_each(a, &x, "instanceTypeOfferingSet", keep_zone, out, e) < 0)
+        return -1;
+    qsort(out->names, out->n, sizeof *out->names, by_name);
+    if (out->n)
+        return 0;
+    return cloud_fail(e, CLOUD_UNSUPPORTED, *request->zone ? CLOUD_ZONE : CLOUD_REGION,
+                      "%s is not offered in %s", request->instance_type,
+                      *request->zone ? request->zone : a->cloud->options.region);
+}

@@ -1,0 +1,221 @@
+#include "ec2_model.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "net/http.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BEGIN_MS ((int64_t)1700000000000)
+#define CALL_MS 100
+#define HANG_MS 60000
+
+static void give_up(const char *why)
+{
+    printf("Bail out! the model of EC2: %s\n", why);
+    exit(EXIT_FAILURE);
+}
+
+/* ---- the process ---- */
+
+static void map_clock(struct ec2_model *m)
+{
+    char path[100];
+
+    snprintf(path, sizeof path, "%s/clock", m->dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof *m->now_ms) < 0)
+        give_up("no clock");
+    m->now_ms = mmap(NULL, sizeof *m->now_ms, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (m->now_ms == MAP_FAILED)
+        give_up("no clock");
+    *m->now_ms = BEGIN_MS;
+}
+
+static void run_model(const struct ec2_model *m, int in, int out)
+{
+    char clock[100];
+
+    snprintf(clock, sizeof clock, "%s/clock", m->dir);
+    dup2(in, 0);
+    dup2(out, 1);
+    execlp("python3", "python3", "tests/servers/ec2", "--clock", clock, (char *)NULL);
+    _exit(127);
+}
+
+void ec2_model_start(struct ec2_model *m)
+{
+    int in[2], out[2];
+
+    *m = (struct ec2_model){0};
+    snprintf(m->dir, sizeof m->dir, "/tmp/tradewind-ec2-XXXXXX");
+    if (!mkdtemp(m->dir) || pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+        give_up("no directory");
+    map_clock(m);
+    fflush(stdout);
+    m->pid = fork();
+    if (m->pid == 0)
+        run_model(m, in[0], out[1]);
+    close(in[0]);
+    close(out[1]);
+    m->in = in[1];
+    FILE *said = fdopen(out[0], "r");
+    if (!said || fscanf(said, "EC2_MODEL=%50s", m->url) != 1)
+        give_up("it does not start; is python3 installed?");
+    fclose(said);
+    snprintf(m->ip_url, sizeof m->ip_url, "%s/ip", m->url);
+}
+
+void ec2_model_stop(struct ec2_model *m)
+{
+    close(m->in);
+    waitpid(m->pid, NULL, 0);
+    http_free(m->http);
+    munmap(m->now_ms, sizeof *m->now_ms);
+    file_remove_tree(m->dir);
+}
+
+static struct http *client(struct ec2_model *m)
+{
+    struct err e = {0};
+
+    if (m->http_of != getpid()) {
+        m->http_of = getpid();
+        m->http = http_new(1, &e);
+        if (!m->http)
+            give_up(e.text);
+    }
+    return m->http;
+}
+
+/* ---- control ---- */
+
+static void control(struct ec2_model *m,
+                    const char *method,
+                    const char *path,
+                    const char *body,
+                    struct http_answer *out)
+{
+    struct err e = {0};
+    char url[128];
+
+    snprintf(url, sizeof url, "%s%s", m->url, path);
+    const struct http_request r = {.method = method,
+                                   .url = url,
+                                   .headers = (const char *const[]){NULL},
+                                   .body = body,
+                                   .body_bytes = strlen(body),
+                                   .max_answer_bytes = (size_t)16 << 20,
+                                   .timeout_s = 60};
+    if (http_send(client(m), &r, out, &e) < 0)
+        give_up(e.text);
+    if (out->status != 200)
+        give_up(out->body);
+}
+
+void ec2_model_begin(struct ec2_model *m, const char *fmt, ...)
+{
+    AUTO_CLEAR(http_answer) struct http_answer answer = {0};
+    char text[2000];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    control(m, "POST", "/control", text, &answer);
+    m->calls = 0;
+}
+
+void ec2_model_do(struct ec2_model *m, const char *json)
+{
+    AUTO_CLEAR(http_answer) struct http_answer answer = {0};
+
+    control(m, "POST", "/control/do", json, &answer);
+}
+
+json_t *ec2_model_state(struct ec2_model *m)
+{
+    AUTO_CLEAR(http_answer) struct http_answer answer = {0};
+
+    control(m, "GET", "/control", "", &answer);
+    json_t *state = json_loads(answer.body, 0, NULL);
+    if (!state)
+        give_up("its state is no JSON");
+    return state;
+}
+
+/* ---- the world outside of the driver ---- */
+
+int64_t ec2_model_now(void *model)
+{
+    return *((const struct ec2_model *)model)->now_ms;
+}
+
+static void wait_virtually(void *context, double seconds)
+{
+    struct ec2_model *m = context;
+
+    *m->now_ms += (int64_t)(seconds * 1000) + 1;
+}
+
+static const char *variable(void *context, const char *name)
+{
+    const struct ec2_model *m = context;
+    const char *const known[][2] = {
+        {"AWS_ACCESS_KEY_ID", "AKIDMODEL"},    {"AWS_SECRET_ACCESS_KEY", "model/secret+key"},
+        {"AWS_ENDPOINT_URL", m->url},          {"AWS_ENDPOINT_URL_CHECKIP", m->ip_url},
+        {"AWS_EC2_METADATA_DISABLED", "true"},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], name) == 0)
+            return known[i][1];
+    return NULL;
+}
+
+static int transmit(void *context,
+                    const struct http_request *r,
+                    struct http_answer *out,
+                    struct err *e)
+{
+    struct ec2_model *m = context;
+    bool is_last = ++m->calls == m->kill_at;
+
+    *m->now_ms += CALL_MS;
+    if (m->see)
+        m->see(m->context, r);
+    if (is_last && !m->kill_after)
+        raise(SIGKILL);
+    int result = http_send(client(m), r, out, e);
+    if (is_last)
+        raise(SIGKILL);
+    if (result == 0 && http_answer_header(out, "x-model-hang")) {
+        http_answer_clear(out);
+        *m->now_ms += HANG_MS;
+        return err_set(e, ERR_RETRY, "no answer within 60 s");
+    }
+    return result;
+}
+
+struct cloud_options ec2_model_options(struct ec2_model *m, const char *home, const char *owner)
+{
+    return (struct cloud_options){
+        .name = "aws",
+        .home = home,
+        .owner = owner,
+        .region = "us-east-1",
+        .key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGVyIGtleSBvZiB0aGUgaG9tZSBpcyBoZXJl tradewind",
+        .now_ms = ec2_model_now,
+        .context = m,
+        .outside = {transmit, wait_virtually, variable, m},
+    };
+}
