@@ -56,6 +56,12 @@ run job show "$first"
 contains "$out" "params    LR=0.5, epoch=5" "job show has parameters"
 contains "$out" "metrics   loss=0.3, from 0.2 to 0.9, 3 steps" "and metrics"
 
+run job submit --wait -- sh -c 'echo "[TRADEWIND_METRIC] sum 1 0.205000000000000002"; echo "[TRADEWIND_METRIC] third 1 0.3333333333333333"; echo "[TRADEWIND_METRIC] count 1 123456789"'
+run find 'kind=job sum>0 third>0 count>0'
+check "numbers as people write them" grep -Eq '^job:[0-9]+ +0\.205 +0\.333333 +123456789$' <<<"$out"
+run find 'kind=job third>0' --json
+is "$(json "d[0]['meta']['third']" <<<"$out")" 0.3333333333333333 "all digits in JSON"
+
 # A running job has its last value in the metadata: here it waits for the line in the fifo.
 mkfifo gate
 run job submit --json -- sh -c "echo '[TRADEWIND_METRIC] live 7 0.125'; read x <$PWD/gate"

@@ -129,9 +129,11 @@ struct data_found {
     const struct lake_value *values;
     size_t n_values;
 };
-/* A value for people: "" for a tag without one; NULL = there is no such key. */
-const char *app_data_found_text(const struct data_found *f, const char *key);
-/* Key i, and its value for people. */
+/* A value for people, borrowed or written into room: "" for a tag without one, fractions with six
+ * digits; NULL = there is no such key. */
+const char *
+app_data_found_text(const struct data_found *f, const char *key, char room[static 32]);
+/* Key i, and its value as it was given. */
 const char *app_data_found_at(const struct data_found *f, size_t i, const char **text_out);
 
 /* The head of lake.find: the keys that a table shows. */

@@ -23,14 +23,23 @@ static json_t *meta_json(const void *record)
     return meta;
 }
 
-const char *app_data_found_text(const struct data_found *f, const char *key)
+/* Whole numbers and short ones stay as they were written: 1048576, 0.50. */
+static const char *value_text(const struct lake_value *v, char room[static 32])
+{
+    if (v->kind != LAKE_VALUE_NUMBER || strlen(v->text) <= 8 || !strpbrk(v->text, ".eE"))
+        return v->text ? v->text : "";
+    snprintf(room, 32, "%.6g", v->number);
+    return room;
+}
+
+const char *app_data_found_text(const struct data_found *f, const char *key, char room[static 32])
 {
     for (size_t i = 0; i < f->n_values; i++)
         if (strcmp(f->values[i].key, key) == 0)
-            return f->values[i].text ? f->values[i].text : "";
+            return value_text(&f->values[i], room);
     /* Of param.LR and metric.loss there is the bare name where that means the same. */
     size_t skip = strncmp(key, "param.", 6) == 0 ? 6 : strncmp(key, "metric.", 7) == 0 ? 7 : 0;
-    return skip ? app_data_found_text(f, key + skip) : NULL;
+    return skip ? app_data_found_text(f, key + skip, room) : NULL;
 }
 
 const char *app_data_found_at(const struct data_found *f, size_t i, const char **text_out)

@@ -39,12 +39,13 @@ static void add_row(struct operate_text *t, const void *record)
 {
     const struct data_found *found = record;
     struct page *page = t->state;
+    char room[32];
 
     if (!page->table)
         page->table = table_new(page->columns, page->n_keys + 1);
     table_put(page->table, found->ref);
     for (size_t i = 0; i < page->n_keys; i++) {
-        const char *text = app_data_found_text(found, page->columns[i + 1].title);
+        const char *text = app_data_found_text(found, page->columns[i + 1].title, room);
         table_put(page->table, text ? text : "-");
     }
     if (++page->rows == PAGE_ROWS)
