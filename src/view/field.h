@@ -74,6 +74,7 @@ struct field {
     bool left;           /* a number that is aligned as text is */
     unsigned cut_rank;   /* as in struct table_column */
     size_t least_width;
+    bool is_optional;
     /* The cell of a real: "%.2f h" of the value times scale (0 = 1) for digits 2 and suffix " h";
      * both absent = "%g". */
     int digits;

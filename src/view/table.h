@@ -16,6 +16,8 @@ struct table_column {
      * first, down to least columns; 0 = never. */
     unsigned cut_rank;
     size_t least;
+    /* Left out, the rightmost first, where the columns do not fit even when cut. */
+    bool is_optional;
 };
 
 struct table;
@@ -31,11 +33,12 @@ void table_printf(struct table *t, const char *fmt, ...) __attribute__((format(p
 /* A line across, between the rows above and the rows below. */
 void table_rule(struct table *t);
 
-/* Columns it takes once everything that may be cut is cut. */
+/* Columns it takes once everything that may be cut is cut, optional columns included. */
 size_t table_least_width(const struct table *t);
 
-/* Prints the titles and the rows put so far, at most as wide as the look's lines as far as the
- * columns that may be cut allow; every line begins with indent spaces. */
+/* Prints the titles and the rows put so far; every line begins with indent spaces. A table that is
+ * wider than the look's lines is cut; where cutting and leaving out are not enough, the columns that
+ * do not fit follow as further tables, each with the first column again. */
 void table_print(const struct table *t, FILE *out, size_t indent, const struct text_look *look);
 
 #endif

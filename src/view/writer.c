@@ -27,7 +27,8 @@ static struct table *new_table(const struct writer *w, const struct record *r)
             columns[n++] = (struct table_column){.title = f->heading,
                                                  .right = field_is_number(f) && !f->left,
                                                  .cut_rank = f->cut_rank,
-                                                 .least = f->least_width};
+                                                 .least = f->least_width,
+                                                 .is_optional = f->is_optional};
     }
     return n ? table_new(columns, n) : NULL;
 }

@@ -84,6 +84,10 @@ lacks "$out" "finished_at" "nothing else"
 contains "$out" "param.loss  -         -         mse" "a parameter with the name of a metric"
 contains "$out" "loss        0.3       0.35      0.05 *" "metrics, the best marked"
 contains "$out" "loss.min    0.2       0.1       0.05" "and their best values"
+wide=$(COLUMNS=60 "$TRADEWIND" job compare "$first" "$second" "$third" "$live")
+contains "$wide" "0.05 *" "four jobs are rows, and numbers stay whole on a narrow terminal"
+check "the columns that do not fit follow below" test "$(grep -c '^job ' <<<"$wide")" -gt 1
+check "neither is wider" test "$(wc -L <<<"$wide")" -le 60
 run job compare "$first" "$second" --json
 is "$(json "[j['best'] for j in d]" <<<"$out")" "[['loss'], []]" "the best in JSON"
 is "$(json "d[1]['metrics'], d[1]['params']" <<<"$out")" "{'loss': 0.35} {'LR': 0.5, 'epoch': 6}" \

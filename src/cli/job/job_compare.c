@@ -293,7 +293,7 @@ static struct table *jobs_as_rows(const json_t *jobs, const struct properties *a
     columns[0] = (struct table_column){.title = kind, .right = true};
     for (size_t i = 0; i < all->n; i++)
         columns[i + 1] =
-            (struct table_column){.title = all->items[i].name, .cut_rank = 1, .least = 6};
+            (struct table_column){.title = all->items[i].name, .cut_rank = 1, .least = 16};
     struct table *table = table_new(columns, all->n + 1);
     json_array_foreach(jobs, k, job)
     {

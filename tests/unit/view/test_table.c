@@ -9,6 +9,13 @@ static const struct table_column columns[] = {
     {.title = "usd", .right = true},
 };
 
+static const struct table_column optional[] = {
+    {.title = "job"},
+    {.title = "user", .is_optional = true},
+    {.title = "cpus", .is_optional = true},
+    {.title = " cost", .right = true},
+};
+
 static char *printed(const struct table *t,
                      size_t indent,
                      size_t max_columns,
@@ -65,11 +72,30 @@ int main(void)
           "------------------------------\n"
           "total                     1234\n");
     CHECK(table_least_width(t) == 18, "the least width: 5, 5 and 4 columns with gaps");
-    check("then the next, none below its least", printed(t, 0, 10, ascii),
+    check("then the next, down to its least", printed(t, 0, 18, ascii),
           "stage  where   usd\n"
           "pr...  gc...  0.05\n"
           "------------------\n"
           "total         1234\n");
+    check("what does not fit follows below, beside the first column", printed(t, 1, 17, ascii),
+          " stage  where\n"
+          " pr...  gcp/us...\n"
+          " ----------------\n"
+          " total\n"
+          "\n"
+          " stage        usd\n"
+          " preprocess  0.05\n"
+          " ----------------\n"
+          " total       1234\n");
+    AUTO(table) struct table *jobs = table_new(optional, 4);
+    for (int i = 0; i < 4; i++)
+        table_put(jobs, "1234");
+    check("optional columns are left out, the rightmost first", printed(jobs, 0, 17, ascii),
+          "job   user   cost\n"
+          "1234  1234   1234\n");
+    check("only as many as it takes", printed(jobs, 0, 16, ascii),
+          "job    cost\n"
+          "1234   1234\n");
     AUTO(table) struct table *one = table_new(columns, 1);
     check("titles stand out on a terminal", printed(one, 0, 80, colour), "\033[1mstage\033[0m\n");
     return TAP_DONE();
