@@ -464,6 +464,9 @@ for width in 80 100 200; do
     check "job ls fills $width columns" test "$shown" -eq "$width"
 done
 contains "$(COLUMNS=1000 "$TRADEWIND" job ls --limit 1)" "true$words" 'the whole command where it fits'
-contains "$(COLUMNS=100 "$TRADEWIND" job ls --limit 1)" 'a job…' 'the name gives way to it'
+contains "$(COLUMNS=100 "$TRADEWIND" job ls --limit 1)" 'a job w…' 'the name gives way to it'
+narrow=$(COLUMNS=80 "$TRADEWIND" job ls --limit 1)
+lacks "$narrow" "memory" 'columns that matter less give way to both'
+check 'the time of submission stays whole' grep -Eq ' [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} ' <<<"$narrow"
 
 done_testing

@@ -354,6 +354,13 @@ COLUMNS=80 "$TRADEWIND" run show "$("$TRADEWIND" run ls --limit 1 --json | json 
 check "has the whole name of the output" grep -q '@w.prepares:1$' wide.txt
 check "and no longer line" test "$(grep '^  ' wide.txt | LC_ALL=C.UTF-8 wc -L)" -le 80
 
+# ---- stages among the jobs ----
+
+printf 'name: t\nsetup: touch ready\nrun: |\n  # sums\n  test -e ready\n  expr 1 \\\n    + 2\n' >text.yaml
+"$TRADEWIND" run text.yaml --yes >text.txt
+check "job ls has a stage's own text, on one line" grep -Eq ' t +test -e ready expr 1 \+ 2$' \
+    <<<"$(COLUMNS=200 "$TRADEWIND" job ls --limit 1)"
+
 is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
     "tradewind: there is no run 99; \`tradewind run ls\` lists them
 3" "a run that is not there"

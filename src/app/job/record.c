@@ -148,11 +148,42 @@ static void cost_cell(const void *record, struct buf *out)
     buf_puts(out, job->cost_basis ? money_text(job->cost_microusd, text) : "-");
 }
 
+/* The shell text of a stage, which a run hands to bash with the setup before it; NULL = the job is
+ * no stage. */
+static const char *stage_text(const struct app_job *job)
+{
+    size_t n = job->command.n;
+
+    return job->run != FIELD_NONE && (n == 3 || n == 6) && !strcmp(job->command.items[0], "bash") &&
+                   !strcmp(job->command.items[1], "-c")
+               ? job->command.items[n - 1]
+               : NULL;
+}
+
+/* On one line, without lines that are comments and without what continues lines. */
+static void put_shell_text(struct buf *out, const char *text)
+{
+    while (*text && out->len < COMMAND_COLUMNS) {
+        text += strspn(text, " \t\n");
+        size_t line = strcspn(text, "\n"), n = *text == '#' ? 0 : line;
+        while (n && strchr(" \t\\", text[n - 1]))
+            n--;
+        if (n)
+            buf_printf(out, "%s%.*s", out->len ? " " : "",
+                       (int)(n < COMMAND_COLUMNS ? n : COMMAND_COLUMNS), text);
+        text += line;
+    }
+}
+
 static void command_cell(const void *record, struct buf *out)
 {
     const struct app_job *job = record;
     AUTO_CLEAR(buf) struct buf words;
 
+    if (stage_text(job)) {
+        put_shell_text(out, stage_text(job));
+        return;
+    }
     buf_init(&words, COMMAND_COLUMNS);
     for (size_t i = 0; i < job->command.n; i++)
         shell_put_word(&words, job->command.items[i]);
@@ -171,7 +202,7 @@ static void command_cell(const void *record, struct buf *out)
     {"exit_code", JOB(INT, exit_code),                                                             \
      .help = "Exit code of the command, as a shell has it: 128 + signal."},                        \
     {"user", JOB(TEXT, user), .help = "User who submitted the job.", .heading = "user",            \
-     .cut_rank = 3, .least_width = 4},                                                             \
+     .cut_rank = 3, .least_width = 4, .is_optional = true},                                        \
     {"project", JOB(TEXT, project), .help = "Project of the job."},                                \
     {"name", JOB(TEXT, name), .help = "Display name."},                                            \
     {"input", JOB(TEXT, input), .help = "Set version that the job reads."},                        \
@@ -189,9 +220,9 @@ static void command_cell(const void *record, struct buf *out)
     {"submitter_env", .type = FIELD_JSON, .json = submitter_json,                                  \
      .help = "PATH and the like of the shell that submitted the job to this machine."},            \
     {"on", JOB(TEXT, on), .help = "Host group, or local."},                                        \
-    {"cpus", JOB(REAL, cpus), .help = "CPUs of the job.", .heading = "cpus"},                      \
+    {"cpus", JOB(REAL, cpus), .help = "CPUs of the job.", .heading = "cpus", .is_optional = true}, \
     {"memory_mb", JOB(INT, memory_mb), .unit = "MB", .help = "Memory of the job.",                 \
-     .heading = "memory", .cell = memory_cell},                                                    \
+     .heading = "memory", .cell = memory_cell, .is_optional = true},                                                 \
     {"gpus", JOB(INT, gpus), .help = "GPUs that the job asks for."},                               \
     {"gpu_type", JOB(TEXT, gpu_type), .help = "Their type, as asked for."},                        \
     {"devices", JOB(TEXT, devices),                                                                \
@@ -199,7 +230,7 @@ static void command_cell(const void *record, struct buf *out)
     {"nodes", JOB(INT, nodes), .help = "Jobs that start and end together with this one."},         \
     {"time_limit_s", JOB(DURATION, time_limit_s), .unit = "s", .help = "Longest run time."},       \
     {"queued_at", JOB(TIME, queued_ms), .help = "Time of submission.", .heading = "queued",        \
-     .cell = queued_cell, .cut_rank = 4, .least_width = 11},                                       \
+     .cell = queued_cell},                                                                         \
     {"started_at", JOB(TIME, started_ms), .help = "Time when the command started."},               \
     {"finished_at", JOB(TIME, finished_ms), .help = "Time of the final state."},                   \
     {"runtime_s", JOB(DURATION, runtime_s), .unit = "s", .help = "Run time of the command.",       \
@@ -228,10 +259,10 @@ const struct record app_job_id_record = RECORD("job_id", struct app_job_id, id_f
 static const struct field job_fields[] = {
     JOB_FIELDS,
     {"name_column", JOB(TEXT, name), .help = "Name, beside the command.", .heading = "name",
-     .is_column_only = true, .cut_rank = 1, .least_width = 6},
+     .is_column_only = true, .cut_rank = 1, .least_width = 8},
     {"command_column", JOB(LIST, command), .help = "Command as a shell takes it.",
      .heading = "command", .is_column_only = true, .cell = command_cell, .cut_rank = 2,
-     .least_width = 8},
+     .least_width = 12},
 };
 const struct record app_job_record = RECORD("job", struct app_job, job_fields);
 
