@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -111,6 +112,25 @@ static void read_instance_type(const struct reader_value *v, void *into)
 static const char accelerator_forms[] =
     "is not an accelerator: write A100, A100:8, {A100: 8} or a list of these";
 
+/* "A100x8" and "8xA100" look like counts, and are names. A name with more digits may be one. */
+static void warn_of_count(const struct reader_value *v, const char *name)
+{
+    size_t n = strlen(name), before = strspn(name, "0123456789"), after = 0;
+
+    while (after < n && isdigit((unsigned char)name[n - 1 - after]))
+        after++;
+    if (before && before <= 2 && name[before] == 'x' && name[before + 1])
+        reader_warn(v->r, v->line,
+                    "%s: %s is the name of one accelerator; for %.*s of them write %s:%.*s",
+                    v->field, reader_quote(v->r, name), (int)before, name, name + before + 1,
+                    (int)before, name);
+    else if (after && after <= 2 && n > after + 1 && name[n - 1 - after] == 'x')
+        reader_warn(v->r, v->line,
+                    "%s: %s is the name of one accelerator; for %s of them write %.*s:%s", v->field,
+                    reader_quote(v->r, name), name + n - after, (int)(n - 1 - after), name,
+                    name + n - after);
+}
+
 bool resources_read_accelerator(const struct reader_value *v,
                                 const char *text,
                                 const struct yaml_node *count,
@@ -143,6 +163,8 @@ bool resources_read_accelerator(const struct reader_value *v,
     }
     out->name = reader_printf(v->r, "%.*s", (int)n, text);
     out->count = number;
+    if (out->name && !digits)
+        warn_of_count(v, out->name);
     return out->name != NULL;
 }
 

@@ -81,6 +81,16 @@ bool value_factor(const char *text, double *out)
     return true;
 }
 
+/* Of memory, clouds and SkyPilot write GB for GiB: 16GB and 16GiB are the same size. */
+static bool memory_size(const char *text, double *out)
+{
+    if (!value_size_gb(text, out))
+        return false;
+    if (strpbrk(text, "iI"))
+        *out /= 1073741824e-9;
+    return true;
+}
+
 static bool figure(const char *text, size_t n, bool sizes, double limit, double *out)
 {
     char part[64];
@@ -92,7 +102,7 @@ static bool figure(const char *text, size_t n, bool sizes, double limit, double 
     part[n] = 0;
     if (!isdigit((unsigned char)part[0]) && part[0] != '.')
         return false;
-    if (!(sizes ? value_size_gb(part, &value) : number_parse(part, &value)))
+    if (!(sizes ? memory_size(part, &value) : number_parse(part, &value)))
         return false;
     if (!(value > 0) || value > limit)
         return false;

@@ -24,7 +24,7 @@ bool value_size_gb(const char *text, double *out);
 /* `9x`: the factor. */
 bool value_factor(const char *text, double *out);
 /* `4` exactly, `4+` at least, `4-8` between; 0 < min <= max <= limit. With sizes, every figure may
- * have a unit (`16GB+`). */
+ * have a unit (`16GB+`); GB and GiB are the same there, as memory is sold. */
 bool value_range(const char *text, bool sizes, double limit, struct spec_range *out);
 /* `12`, `12.5`, `$12`. */
 bool value_usd(const char *text, double *out);

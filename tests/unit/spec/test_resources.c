@@ -203,6 +203,21 @@ static void warnings(void)
         AUTO(spec) struct spec *s = load(text);
         CHECK(s->n_findings == 1 && warns(s, 3, "has no meaning here"), "warning: %s", ignored[i]);
     }
+    static const char *const counts[] = {"A100x8", "8xA100", "{A100x8, L4}"};
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "run: x\nresources:\n  accelerators: %s\n", counts[i]);
+        AUTO(spec) struct spec *s = load(text);
+        CHECK(s->n_findings == 1 && warns(s, 3, "for 8 of them write A100:8"), "warning: %s",
+              counts[i]);
+    }
+    static const char *const names[] = {"rtx3090", "GTX10", "A100-80GB", "{A100x8: 2}"};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "run: x\nresources:\n  accelerators: %s\n", names[i]);
+        AUTO(spec) struct spec *s = load(text);
+        CHECK(s->n_findings == 0, "no warning: %s", names[i]);
+    }
 }
 
 /* 257 entries behind this beginning are one too many. */

@@ -71,6 +71,8 @@ static void ranges(void)
         {"4-4", false, true, 4, 4},
         {"16GB", true, true, 16, 16},
         {"16GB+", true, true, 16, (double)INFINITY},
+        {"16GiB", true, true, 16, 16},
+        {"512MiB-2gib", true, true, 0.5, 2},
         {"512MB-2GB", true, true, 0.512, 2},
         {"16-32", true, true, 16, 32},
         {"8-4", false, false, 0, 0},
