@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/money.h"
 #include "base/time.h"
 #include "draw/chart_svg.h"
 
@@ -56,11 +57,11 @@ static void put_diamond(struct buf *svg, double x, double y)
 static void put_chosen(
     struct buf *svg, const struct svg_frame *f, const struct chart_point *p, double x, double y)
 {
-    char text[96], duration[32];
+    char text[96], money[32], duration[32];
     double right = f->left + f->width, above = f->top - 12;
 
     put_diamond(svg, x, y);
-    snprintf(text, sizeof text, "this plan: $%.2f, %s", p->cost_usd,
+    snprintf(text, sizeof text, "this plan: %s, %s", money_text(money_from_usd(p->cost_usd), money),
              time_text(p->time_s, duration));
     svg_text(svg, (struct svg_label){right, above, "end", 13, " font-weight=\"bold\""}, text);
     put_diamond(svg, right - 12 - 7.5 * (double)text_width(text), above - 4.5);

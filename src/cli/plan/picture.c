@@ -47,8 +47,9 @@ static char *bar_detail(const struct app_plan_stage *s)
     char money[32];
 
     money_text(s->compute_microusd + s->transfer_microusd + s->storage_microusd, money);
-    return mem_printf("%s/%s, %s%s, %s", m->cloud, m->region, machine,
-                      m->market[0] == 's' ? " spot" : "", money);
+    /* The end is cut where there is no room. */
+    return mem_printf("%s, %s/%s, %s%s", money, m->cloud, m->region, machine,
+                      m->market[0] == 's' ? " spot" : "");
 }
 
 static void timeline_svg(const struct app_plan_report *r, struct buf *svg)

@@ -31,6 +31,17 @@ static void check_frontier_svg(void)
     buf_clear(&svg);
 }
 
+static void check_small_frontier(void)
+{
+    struct buf svg;
+
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
+    chart_frontier_svg(&svg,
+                       &(struct chart_frontier){"one", &(struct chart_point){240, 0.0012}, 1, 0});
+    CHECK(strstr(buf_str(&svg), ">this plan: $0.0012, 4 m 00 s<"), "no plan costs $0.00");
+    buf_clear(&svg);
+}
+
 static void check_timeline_svg(void)
 {
     const struct chart_bar bars[] = {
@@ -224,6 +235,7 @@ int main(void)
     check_panels();
     check_spark();
     check_frontier_svg();
+    check_small_frontier();
     check_timeline_svg();
     check_drawing();
     check_save();
