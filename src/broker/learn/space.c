@@ -198,7 +198,7 @@ static const char *braces_end(const char *text, size_t *name_out)
         commas += *p == ',';
         equals += *p == '=';
     }
-    if (*p != '}')
+    if (*p != '}' || template_is_code(text + 1, p))
         return NULL;
     size_t name = equals == 1 ? name_bytes(text + 1, (size_t)(p - text - 1)) : 0;
     struct space_param range;

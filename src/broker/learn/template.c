@@ -35,6 +35,26 @@ void template_free(struct template *t)
 
 /* ---- reading a word ---- */
 
+bool template_is_code(const char *from, const char *end)
+{
+    bool after_comma = false, within = false;
+
+    for (const char *p = from; p < end; p++) {
+        const char *next = memchr(p, ',', (size_t)(end - p)), *last = next ? next : end;
+        after_comma = after_comma || (p > from && *p == ' ');
+        while (p < last && *p == ' ')
+            p++;
+        while (last > p && last[-1] == ' ')
+            last--;
+        const char *first = p + (p + 1 < last && *p == '\\');
+        if (first < last && strchr("\"'", *first))
+            return true;
+        within = within || memchr(p, ' ', (size_t)(last - p));
+        p = next ? next : end;
+    }
+    return after_comma && within;
+}
+
 /* Where the list that begins at text ends: behind its '}'; NULL when there is none. */
 static const char *list_end(const char *text)
 {
@@ -42,7 +62,7 @@ static const char *list_end(const char *text)
 
     for (const char *p = text + 1; *p && *p != '{'; p++) {
         if (*p == '}')
-            return commas ? p + 1 : NULL;
+            return commas && !template_is_code(text + 1, p) ? p + 1 : NULL;
         if (*p == '\\' && p[1] && strchr(",{}", p[1]))
             p++;
         else

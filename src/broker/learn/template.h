@@ -3,7 +3,8 @@
  *
  * A list is `{`, two or more texts with commas between them, `}`, anywhere within a word: the word
  * "m-{a,b}.bin" stands for "m-a.bin" and "m-b.bin". Lists do not nest, and `{` without a comma and
- * a `}` behind it in the same word is an ordinary sign. `\{` is never the beginning of a list;
+ * a `}` behind it in the same word is an ordinary sign, as is one of JSON or of a program:
+ * template_is_code. `\{` is never the beginning of a list;
  * within a list `\,`, `\{` and `\}` are signs of the text. Every other backslash stays. */
 #ifndef BROKER_LEARN_TEMPLATE_H
 #define BROKER_LEARN_TEMPLATE_H
@@ -16,6 +17,11 @@
 
 #define TEMPLATE_COMBINATIONS_MAX 10000
 #define TEMPLATE_WORDS_MAX 1000
+
+/* Whether the text between braces, from..end, is no list although it has commas: a value begins
+ * with a quote, as in {"a": 1, "b": 2}, or blanks stand behind a comma and within a value, as in
+ * {print 1, 2}. */
+bool template_is_code(const char *from, const char *end);
 
 /* An argument with a value, as lake/job_args.h names it: --epoch 5, --epoch=5, or a word alone. */
 struct template_arg {

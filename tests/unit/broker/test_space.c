@@ -41,8 +41,10 @@ static const struct {
     {{"t", "{x=0.5..2.5/3}"}, "t 0.5|t 1.5|t 2.5"},
     {{"t", "x{a=1,2}-{b=3,4}"}, "t x1-3|t x1-4|t x2-3|t x2-4"},
     {{"t", "{1,11}{1,11}"}, "t 11|t 111|t 111|t 1111"}, /* rows differ */
-    {{"t", "{lr=0.1,lr=0.2}"}, "t lr=0.1|t lr=0.2"}, /* as before there were names */
+    {{"t", "{lr=0.1,lr=0.2}"}, "t lr=0.1|t lr=0.2"},    /* as before there were names */
     {{"t", "{1..3}", "{a=b}", "{1}", "{print $1}"}, "t {1..3} {a=b} {1} {print $1}"},
+    {{"t", "{1,2}", "{\"a\": 1, \"b\": 2}", "{print 1, 2}"},
+     "t 1 {\"a\": 1, \"b\": 2} {print 1, 2}|t 2 {\"a\": 1, \"b\": 2} {print 1, 2}"},
     {{"t", "\\{a,b}", "{a\\,b,c}"}, "t {a,b} a,b|t {a,b} c"},
     {{"t", "{x=0.1..0.9}"}, "!x: a grid needs the number of values: write x=0.1..0.9/5"},
     {{"t", "{x=5..2}"}, "!x=5..2: the first number must be the lower one"},
