@@ -48,7 +48,7 @@ contains "$(<progress)" "3 jobs, 3 finished before, 0 submitted now" "runs nothi
 is "$("$TRADEWIND" cat /model/lr@model:best)" 0.1 "and the best is another"
 
 check "trials that never print the metric" "$TRADEWIND" sweep silent --metric loss -- true '{1,2}' >text 2>progress
-contains "$(<progress)" "sweep silent: no trial has the metric loss: they have no ranks, and none is the best" "the command says so"
+contains "$(<progress)" "sweep silent: no trial has the metric loss: they have no ranks, and none is the best; a metric is a line [TRADEWIND_METRIC] loss STEP VALUE, or of JSON with --metrics json" "the command says so"
 
 "$TRADEWIND" sweep failing -- sh -c 'test $0 = 2 || { echo no data; exit 3; }' '{1,2,3}' >text 2>progress
 is "$?" 1 "trials that fail"
@@ -220,4 +220,12 @@ fails 3 "there is no sweep none" sweep show none
 check "nothing of them was recorded" test ! -e "$TRADEWIND_HOME/sweeps/x.json"
 
 "$TRADEWIND" broker --stop >/dev/null
+# ---- metrics in lines of JSON ----
+
+"$TRADEWIND" sweep lines --metric loss --metrics json --json -- sh -c 'echo "{\"loss\": $0, \"step\": 3}"' '{0.5,0.25}' >out.json
+is "$(json "[(t['params'], t['value']) for t in d['trials']]" <out.json)" "[({'arg1': 0.25}, 0.25), ({'arg1': 0.5}, 0.5)]" \
+    "trials print metrics as JSON"
+fails 2 "--metrics csv: must be json" sweep lines --metrics csv -- true '{1,2}'
+fails 2 "the pipeline file says what --metrics is" sweep lines p.yaml --param A=1,2 --metrics json
+
 done_testing

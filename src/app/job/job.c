@@ -146,6 +146,19 @@ const char *app_job_reason_text(const char *reason)
 
 /* ---- before a job is submitted ---- */
 
+int app_job_read_metrics(const char *metrics,
+                         const struct answer *out,
+                         bool *json_out,
+                         struct err *e)
+{
+    char option[64];
+
+    *json_out = metrics && strcmp(metrics, "json") == 0;
+    return metrics && !*json_out ? err_set(e, ERR_USAGE, "%s %.60s: must be json",
+                                           answer_spell(out, "metrics", option), metrics)
+                                 : 0;
+}
+
 int app_job_read_size(double cpus,
                       const char *memory,
                       const struct answer *out,

@@ -184,6 +184,11 @@ int app_job_read_size(double cpus,
                       const struct answer *out,
                       struct lake_job_request *r,
                       struct err *e);
+/* The field `metrics` of a request, "json" or NULL: whether printed lines of JSON are metrics. */
+int app_job_read_metrics(const char *metrics,
+                         const struct answer *out,
+                         bool *json_out,
+                         struct err *e);
 /* Whether a job may begin. ERR_NOFIT: the month's spending cap is used up. ERR_DENIED: in a home
  * that a group shares jobs are its owner's. */
 int app_job_check_month(struct app *app, struct err *e);

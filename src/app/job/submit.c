@@ -324,20 +324,6 @@ static int read_checkpoint(struct app *app,
 
 /* ---- job.submit ---- */
 
-static int read_metrics(const struct submit_request *q,
-                        const struct answer *out,
-                        struct job_details *d,
-                        struct err *e)
-{
-    char option[64];
-
-    d->json_metrics = q->metrics && strcmp(q->metrics, "json") == 0;
-    return q->metrics && !d->json_metrics
-               ? err_set(e, ERR_USAGE, "%s %.60s: must be json",
-                         answer_spell(out, "metrics", option), q->metrics)
-               : 0;
-}
-
 static int read_image(const struct submit_request *q,
                       const struct answer *out,
                       struct job_details *d,
@@ -405,7 +391,8 @@ static int run_submit(struct app *app, const void *request, struct answer *out, 
     struct job_details d = {.on = host_group(q)};
 
     if (read_request(app, q, out, &r, e) < 0 || read_environment(q, &d, out, e) < 0 ||
-        read_metrics(q, out, &d, e) < 0 || read_image(q, out, &d, e) < 0 || !app_home(app, e) ||
+        app_job_read_metrics(q->metrics, out, &d.json_metrics, e) < 0 ||
+        read_image(q, out, &d, e) < 0 || !app_home(app, e) ||
         read_gpus(app, q, out, &r, &d, e) < 0 || read_checkpoint(app, q, out, &d, e) < 0 ||
         app_job_check_month(app, e) < 0 ||
         app_job_source_read(app, q->input, q->code, out, &source, e) < 0)

@@ -42,7 +42,7 @@ struct sweep_request {
     int64_t parallel;
     const char *output, *input, *code;
     double cpus;
-    const char *memory, *gpus;
+    const char *memory, *gpus, *metrics;
     bool without_gpus, wait;
 };
 
@@ -90,6 +90,9 @@ static const struct field sweep_fields[] = {
      .help = "Memory per job, as in 512 or 2GB (default 1GB)."},
     {"gpus", SWEEP(TEXT, gpus), .value = "N|TYPE:N",
      .help = "GPUs for each job alone, as in 1 or A100:2 (default: none)."},
+    {"metrics", SWEEP(TEXT, metrics), .value = "json",
+     .help = "json: lines such as {\"loss\": 0.4, \"step\": 10} that trials print are metrics, "
+             "besides lines [TRADEWIND_METRIC] NAME STEP VALUE."},
     {"without_gpus", SWEEP(BOOL, without_gpus),
      .help = "Run stages of a pipeline without the accelerators that this machine does not have."},
     {"wait", SWEEP(BOOL, wait), .is_remote_only = true,
@@ -108,6 +111,7 @@ struct sweep {
     struct sweep_trials trials;
     struct lake_job_request size;
     struct app_job_gpus gpus;
+    bool json_metrics;
     struct app_job_source source;
     struct sweep_pipeline *pipeline;
     size_t slots;
@@ -150,12 +154,13 @@ static int check_options(const struct sweep_request *q, const struct answer *out
                        "%s goes with the path of one pipeline file; write the parameters of a "
                        "command in braces, as in --lr '{0.1,0.2}'",
                        answer_spell(out, "params", option));
-    if (q->param.n && (q->input || q->code || q->gpus))
+    if (q->param.n && (q->input || q->code || q->gpus || q->metrics))
         return err_set(e, ERR_USAGE, "the pipeline file says what %s is",
                        answer_spell(out,
                                     q->input  ? "input"
                                     : q->code ? "code"
-                                              : "gpus",
+                                    : q->gpus ? "gpus"
+                                              : "metrics",
                                     option));
     if (!q->param.n && q->without_gpus)
         return err_set(e, ERR_USAGE, "%s is for pipelines (%s)",
@@ -205,7 +210,7 @@ static int read_request(struct sweep *s, struct err *e)
     char option[64];
 
     if (broker_profile_name_check(q->name, e) < 0 || check_options(q, s->out, e) < 0 ||
-        read_space(s, e) < 0)
+        app_job_read_metrics(q->metrics, s->out, &s->json_metrics, e) < 0 || read_space(s, e) < 0)
         return -1;
     fill_plan(s);
     if (s->plan.output && lake_path_check_set(s->plan.output, e) < 0)
@@ -300,6 +305,7 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
         .n_submitter = submitter.n,
         .checkpoint_s = s->trials.n_rungs ? CHECKPOINT_S : 0,
         .continues = s->trials.n_rungs ? job_to_continue(trial, home) : 0,
+        .json_metrics = s->json_metrics,
     };
     app_job_gpus_set(&s->gpus, &details);
     return job_details_text(&details, e);
@@ -558,9 +564,12 @@ static void warn_no_metric(const struct sweep *s)
         has_ended = has_ended || s->trials.items[i].state == HALVING_ENDED;
     }
     if (s->plan.metric && has_ended && !has_value)
-        app_notice(s->app,
-                   "sweep %s: no trial has the metric %s: they have no ranks, and none is the best",
-                   s->plan.name, s->plan.metric);
+        app_notice(
+            s->app,
+            "sweep %s: no trial has the metric %s: they have no ranks, and none is the best; "
+            "a metric is a line [TRADEWIND_METRIC] %s STEP VALUE%s",
+            s->plan.name, s->plan.metric, s->plan.metric,
+            s->json_metrics || s->plan.is_pipeline ? "" : ", or of JSON with --metrics json");
 }
 
 /* The job of the trial that failed; 0 = none. */
