@@ -240,6 +240,12 @@ static int unknown_option(const struct command_args *args,
     const char *close = nearest(typed, names, n);
     if (close)
         return err_set(e, ERR_USAGE, "%s: no option %s; did you mean %s?", c->name, typed, close);
+    if (!strcmp(typed, "--yes") || !strcmp(typed, "-y"))
+        return err_set(e, ERR_USAGE, "%s: no option %s: the command asks nothing; leave it out",
+                       c->name, typed);
+    if (c->operands && strstr(c->operands, "KEY=VALUE") && !strncmp(typed, "--", 2))
+        return err_set(e, ERR_USAGE, "%s: no option %s; a value is written %s=VALUE", c->name,
+                       typed, typed + 2);
     return err_set(e, ERR_USAGE, "%s: no option %s; `tradewind help %s` lists them", c->name, typed,
                    c->name);
 }
