@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *app_run_draft_keep(struct app_run_draft *c, const char *s)
@@ -28,7 +27,7 @@ void *app_run_draft_alloc(struct app_run_draft *c, size_t n, size_t size)
 char *app_run_draft_path(const struct app_run_draft *c, const char *path)
 {
     const char *file = c->plan->spec->file, *slash = strrchr(file, '/');
-    const char *home = getenv("HOME");
+    const char *home = app_variable(c->app, "HOME");
 
     if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
         return mem_printf("%s%s", home, path + 1);
