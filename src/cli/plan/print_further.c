@@ -168,9 +168,10 @@ void cli_plan_print_explain(const struct app_plan_report *r,
         if (!others[i].reason)
             add_explained(all, &n_explained, &others[i].machine, &others[i]);
     }
-    AUTO_MEM char *title = mem_printf("%s: the best offer of each cloud, then the nearest; of %zu "
-                                      "other locations %zu have no plan",
-                                      r->explained, n, impossible);
+    AUTO_MEM char *without = mem_printf("; of %zu other locations %zu %s no plan", n, impossible,
+                                        impossible == 1 ? "has" : "have");
+    AUTO_MEM char *title = mem_printf("%s: the best offer of each cloud, then the nearest%s",
+                                      r->explained, impossible ? without : "");
     fputc('\n', out);
     text_paragraph(out, title, 2, look);
     size_t shown = print_explained(all, n_explained, out, look);

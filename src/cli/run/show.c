@@ -85,12 +85,12 @@ static void print_sum(const struct app_run *r, FILE *out)
     else if (!strcmp(r->on, "local"))
         fprintf(out,
                 "\nIts jobs took %s here, worth %s at the prices of the planned machines.\n"
-                "The plan: %s, with boots, transfers and storage.\n",
+                "The plan: %s, with setup, transfers and storage.\n",
                 took, cost, planned);
     else
         fprintf(out,
                 "\nIts jobs took %s on the hosts of %s, and cost %s there.\n"
-                "The plan: %s, with boots, transfers and storage.\n",
+                "The plan: %s, with setup, transfers and storage.\n",
                 took, r->on, cost, planned);
 }
 
