@@ -220,6 +220,7 @@ bench:
 	@tools/deps test
 	@$(MAKE) --no-print-directory -s all fill_lake sim_dag reuse_dag market_figures policy_lp
 	TRADEWIND=$(PROGRAM) bench/run
+	TRADEWIND=$(PROGRAM) bench/dags
 	TRADEWIND=$(PROGRAM) bench/lake
 	TRADEWIND=$(PROGRAM) bench/engine
 	TRADEWIND=$(PROGRAM) bench/market
