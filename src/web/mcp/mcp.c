@@ -51,9 +51,9 @@ struct mcp {
 
 /* ---- writing ---- */
 
-static void send(struct mcp *m, json_t *message)
+static void send(struct mcp *m, json_t *given)
 {
-    AUTO_JSON json_t *owned = message;
+    AUTO_JSON json_t *message = given;
     AUTO_MEM char *text = NULL;
 
     json_object_set_new(message, "jsonrpc", json_string("2.0"));
@@ -243,9 +243,9 @@ static json_t *answer(struct mcp *m, const json_t *id, const char *method, const
     return failure(NO_METHOD, "no such method; tools/list and tools/call are there");
 }
 
-static void take(struct mcp *m, json_t *message)
+static void take(struct mcp *m, json_t *given)
 {
-    AUTO_JSON json_t *owned = message;
+    AUTO_JSON json_t *message = given;
     const json_t *id = json_object_get(message, "id");
     const char *method = json_string_value(json_object_get(message, "method"));
     bool is_reply = json_object_get(message, "result") || json_object_get(message, "error");
