@@ -47,6 +47,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
     int n = snprintf(outer.text + used, sizeof outer.text - used, ": %s", e->text);
     if (n < 0 || (size_t)n >= sizeof outer.text - used)
         memcpy(outer.text + sizeof outer.text - 4, "...", 4);
+    utf8_disarm(outer.text);
     memcpy(e->text, outer.text, sizeof e->text);
     return -1;
 }

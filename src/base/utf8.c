@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* Length of the well-formed character at p, 0 if there is none. Unicode 15, table 3-7. */
 static size_t well_formed(const unsigned char *p, size_t left)
@@ -67,11 +68,15 @@ size_t utf8_first_bad(const char *text, size_t len, size_t *line_out)
 
 void utf8_disarm(char *text)
 {
-    for (unsigned char *p = (unsigned char *)text; *p; p++) {
-        if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-            p[0] = p[1] = '?';
-        else if (is_control(*p) || *p == '\r')
-            *p = '?';
+    unsigned char *p = (unsigned char *)text;
+
+    for (size_t left = strlen(text), n; left; p += n, left -= n) {
+        n = well_formed(p, left);
+        bool is_c1 = n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+        bool is_bad = n == 0 || is_c1 || is_control(*p) || *p == '\r';
+        n = n ? n : 1;
+        if (is_bad)
+            memset(p, '?', n);
     }
 }
 

@@ -13,7 +13,8 @@ size_t utf8_decode(const char *text, size_t len, uint32_t *out);
  * tab, CR and LF. len when all is well. *line_out is the line of that byte, from 1. */
 size_t utf8_first_bad(const char *text, size_t len, size_t *line_out);
 
-/* Control characters other than tab and LF, which could steer a terminal, become '?'. */
+/* Control characters other than tab and LF, which could steer a terminal, become '?', and so does
+ * each byte that is not UTF-8, such as half a character at a cut. */
 void utf8_disarm(char *text);
 
 /* Bytes of the character at text, which must be clean UTF-8. */

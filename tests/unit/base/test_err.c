@@ -50,6 +50,14 @@ int main(void)
     err_set(&e, ERR_USAGE, "fact");
     err_wrap(&e, "\033]0;title\007");
     CHECK(strcmp(e.text, "?]0;title?: fact") == 0, "in what wraps it, too: %s", e.text);
+    err_set(&e, ERR_USAGE, "%.5s \xff \xe2\x82", "\xc3\xa4\xc3\xa4\xc3\xa4");
+    CHECK(strcmp(e.text, "\xc3\xa4\xc3\xa4? ? ??") == 0, "half a character is none: %s", e.text);
+    err_set(&e, ERR_IO, "%.388s", long_text);
+    err_wrap(&e, "long: \xc3\xa4\xc3\xa4");
+    CHECK(strcmp(e.text + 396, "...") == 0 && e.text[395] == 'x', "a cut: %s", e.text);
+    err_set(&e, ERR_IO, "%.389s\xc3\xa4\xc3\xa4\xc3\xa4", long_text);
+    err_wrap(&e, "long");
+    CHECK(strcmp(e.text + 395, "?...") == 0, "nor is there half of one before a cut: %s", e.text);
     exit_codes();
     return TAP_DONE();
 }
