@@ -77,4 +77,9 @@ check "and its parts are gone" ends "$(<child)"
 
 # Every part of the real soak says how long it may take.
 is "$(grep -L '^# Soak: at most [0-9]* s' "$root"/tests/soak/*.sh)" "" "every part is bounded"
+# The list of inputs names every fuzzer.
+is "$(for source in "$root"/tests/fuzz/fuzz_*.c; do
+    name=${source##*/fuzz_}
+    grep -q "\`${name%.c}\`" "$root/tests/fuzz/README.md" || echo "${name%.c}"
+done)" "" "tests/fuzz/README.md lists the fuzzers"
 done_testing
