@@ -7,7 +7,7 @@
 /* clang-format off */
 #define ADMIN_OPERATIONS(X)                                                                        \
     X(config_get) X(config_list) X(config_set) X(machine_list) X(machine_cleanup) X(doctor)         \
-    X(bill_get) X(bill_focus)
+    X(bill_get) X(bill_focus) X(cloud_check)
 /* clang-format on */
 ADMIN_OPERATIONS(OPERATION_DECLARE)
 
@@ -86,6 +86,9 @@ struct doctor_check {
     const char *fix; /* "" = there is nothing to do */
 };
 
+extern const struct record doctor_check_record;
+
+/* Of this machine, or of a cloud's account. */
 struct doctor_report {
     bool ok;
     struct field_records checks; /* struct doctor_check */

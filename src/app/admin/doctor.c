@@ -558,11 +558,11 @@ static const struct field check_fields[] = {
     {"found", FIELD(TEXT, struct doctor_check, found), .help = "What was found."},
     {"fix", FIELD(TEXT, struct doctor_check, fix), .help = "What to do about it."},
 };
-static const struct record check_record = RECORD("check", struct doctor_check, check_fields);
+const struct record doctor_check_record = RECORD("check", struct doctor_check, check_fields);
 
 static const struct field report_fields[] = {
     {"ok", FIELD(BOOL, struct doctor_report, ok), .help = "Whether jobs can run on this machine."},
-    {"checks", FIELD(RECORDS, struct doctor_report, checks), .record = &check_record,
+    {"checks", FIELD(RECORDS, struct doctor_report, checks), .record = &doctor_check_record,
      .help = "All checks."},
 };
 /* clang-format on */

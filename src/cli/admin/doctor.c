@@ -1,4 +1,4 @@
-/* doctor: the command that checks the installation. */
+/* doctor: the commands that check the installation and the accounts of clouds. */
 #include "app/admin/admin.h"
 #include "base/buf.h"
 #include "cli/core/commands.h"
@@ -57,5 +57,18 @@ const struct command command_doctor = {
         "values. The exit code is 1 when jobs cannot run here.",
     .example = "tradewind doctor",
     .operation = &doctor_operation,
+    .text = &(const struct command_text){.head = print_report, .exit_code = exit_code},
+};
+
+const struct command command_clouds_check = {
+    .name = "clouds check",
+    .summary = "Check the account of a cloud, and what is missing in it",
+    .details =
+        "Asks AWS, changes nothing there, and prints one line per check: where the credentials "
+        "were found and whose they are, the enabled regions, the network and the quotas of one "
+        "region, and which permissions Tradewind lacks, with the fix. Shows no secret. The exit "
+        "code is 1 when something is missing.",
+    .example = "tradewind clouds check --region eu-west-1",
+    .operation = &cloud_check_operation,
     .text = &(const struct command_text){.head = print_report, .exit_code = exit_code},
 };

@@ -36,7 +36,7 @@
     COMMAND(cluster_run)                                                                           \
     TITLE("Administration", init)                                                                  \
     COMMAND(config_get) COMMAND(config_set) COMMAND(config_show) COMMAND(machines_ls)              \
-    COMMAND(machines_cleanup) COMMAND(bill) COMMAND(doctor) COMMAND(broker)                        \
+    COMMAND(machines_cleanup) COMMAND(clouds_check) COMMAND(bill) COMMAND(doctor) COMMAND(broker)  \
     COMMAND(mcp) COMMAND(completion) COMMAND(help)
 
 /* The dozen that help shows first, and not again in their groups. */

@@ -344,7 +344,7 @@ static void checks(void)
         "identity/1/arn:aws:iam::123456789012:user/model, account 123456789012/\n"
         "regions/1/enabled: eu-west-1, us-east-1, us-west-2/\n"
         "network/1/us-east-1 has a default subnet in 3 zones/\n"
-        "permissions/1/none of 20 actions is refused/\n"
+        "permissions/1/none of 12 actions is refused/\n"
         "quota standard/1/32 vCPUs of on-demand instances without GPUs in us-east-1/\n"
         "quota g/1/8 vCPUs";
     char text[4000] = "";
@@ -360,11 +360,11 @@ static void checks(void)
           "a quota of none says how to raise it");
     CHECK(!strstr(text, "model/secret"), "no secret is shown");
     text[0] = '\0';
-    ec2_model_begin(&model, "{\"denied\": [\"RunInstances\", \"DeleteVolume\", "
+    ec2_model_begin(&model, "{\"denied\": [\"RunInstances\", \"DescribeVolumes\", "
                             "\"ListServiceQuotas\"]}");
     cloud_check(c, write_finding, text, &world_error);
     CHECK(strstr(text, "permissions/3/some actions are not permitted/allow ec2:RunInstances, "
-                       "ec2:DeleteVolume") &&
+                       "ec2:DescribeVolumes") &&
               strstr(text, "allow servicequotas:ListServiceQuotas"),
           "missing permissions");
     CHECK(is_left("{}"), "nothing was created");
