@@ -510,7 +510,7 @@ sub pictures
     ok(xml_is_well_formed('plan.svg'), 'the timeline is well-formed XML');
     open my $file, '<', 'plan.svg' or die;
     my $svg = do { local $/; <$file> };
-    like($svg, qr{gcp/z1, n1, \$0\.50}, 'with place, type and dollars');
+    like($svg, qr{\$0\.50, gcp/z1, n1}, 'with dollars, place and type');
     like($svg, qr{time, min}, 'with its unit');
     unlike($svg, qr{<script}i, 'without a script');
     is(join(' ', glob 'plan.svg*'), 'plan.svg', 'nothing is left beside it');
