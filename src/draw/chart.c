@@ -94,20 +94,23 @@ void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)
 /* More than there are pixels shows nothing more. */
 #define PANEL_POINTS 2000
 
-static struct chart_scale scale_of(const double *v, size_t n, size_t marks)
+static struct chart_scale scale_of(const double *v, size_t n, bool of_steps, size_t marks)
 {
     double low = v[0], high = v[0];
+    bool are_whole = of_steps;
 
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         low = fmin(low, v[i]);
         high = fmax(high, v[i]);
+        are_whole = are_whole && v[i] == floor(v[i]);
     }
-    return chart_scale_of_numbers(low, high, marks);
+    return chart_scale_of_steps(low, high, are_whole, marks);
 }
 
 static void put_panel(struct buf *svg, const struct svg_frame *f, const struct chart_series *s)
 {
-    struct chart_scale x_scale = scale_of(s->x, s->n, 8), y_scale = scale_of(s->y, s->n, 4);
+    struct chart_scale x_scale = scale_of(s->x, s->n, true, 8);
+    struct chart_scale y_scale = scale_of(s->y, s->n, false, 4);
     size_t stride = (s->n + PANEL_POINTS - 1) / PANEL_POINTS;
     double bottom = f->top + f->height;
 

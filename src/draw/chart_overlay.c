@@ -34,14 +34,16 @@ static struct chart_scale scale_of(const struct chart_overlay_panel *p,
                                    size_t marks)
 {
     double low = (double)INFINITY, high = -(double)INFINITY;
+    bool are_whole = of_x;
 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < p->lines[i].n; k++) {
             double v = of_x ? p->lines[i].x[k] : p->lines[i].y[k];
             low = fmin(low, v);
             high = fmax(high, v);
+            are_whole = are_whole && v == floor(v);
         }
-    return chart_scale_of_numbers(low, high, marks);
+    return chart_scale_of_steps(low, high, are_whole, marks);
 }
 
 static void put_line(struct buf *svg,

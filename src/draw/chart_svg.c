@@ -72,6 +72,15 @@ struct chart_scale chart_scale_of_numbers(double low, double high, size_t marks)
     return chart_scale_make(CHART_NUMBER, low, high, marks);
 }
 
+struct chart_scale chart_scale_of_steps(double low, double high, bool are_whole, size_t marks)
+{
+    /* A single one stands in the middle. */
+    double room = are_whole && low == high ? 1 : 0, range = high - low + 2 * room;
+    bool is_short = are_whole && range < (double)marks;
+
+    return chart_scale_of_numbers(low - room, high + room, is_short ? (size_t)range : marks);
+}
+
 size_t chart_scale_marks(const struct chart_scale *s)
 {
     return (size_t)lround((s->high - s->low) / s->step) + 1;

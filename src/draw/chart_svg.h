@@ -2,6 +2,7 @@
 #ifndef DRAW_CHART_SVG_H
 #define DRAW_CHART_SVG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -22,6 +23,9 @@ struct chart_scale chart_scale_make(enum chart_unit unit, double low, double hig
 /* The same of plain numbers, as programs print them: a range that cannot be divided into marks is
  * widened or narrowed to one that can, and points beyond it are drawn beyond. */
 struct chart_scale chart_scale_of_numbers(double low, double high, size_t marks);
+
+/* The same of the steps of a metric: between whole steps there are no marks. */
+struct chart_scale chart_scale_of_steps(double low, double high, bool are_whole, size_t marks);
 
 size_t chart_scale_marks(const struct chart_scale *s);
 double chart_scale_mark(const struct chart_scale *s, size_t i);

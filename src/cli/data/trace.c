@@ -238,7 +238,8 @@ static const struct command_option trace_options[] = {
     {.name = "--back", .help = "Follow only what REF was made from."},
     {.name = "--forward", .help = "Follow only what was made from REF."},
     {.name = "--dot", .help = "Print the graph for Graphviz."},
-    {.name = "--svg", .help = "Print a picture, older set versions to the left."},
+    {.name = "--svg",
+     .help = "Print a picture, older set versions to the left; >graph.svg keeps it."},
     {0},
 };
 

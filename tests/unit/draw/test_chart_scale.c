@@ -42,6 +42,22 @@ int main(void)
         CHECK(!strcmp(chart_scale_label(&s, s.high, label), cases[i].label_of_high),
               "%s: labelled %s", cases[i].name, label);
     }
+    static const struct {
+        double low, high;
+        bool are_whole;
+        double want_low, want_high, want_step;
+    } steps[] = {
+        {1, 5, true, 1, 5, 1}, {1, 2, true, 1, 2, 1},    {0, 30, true, 0, 30, 5},
+        {7, 7, true, 6, 8, 1}, {1, 5, false, 1, 5, 0.5}, {0, 9, true, 0, 10, 2},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct chart_scale s =
+            chart_scale_of_steps(steps[i].low, steps[i].high, steps[i].are_whole, 8);
+        CHECK(fabs(s.low - steps[i].want_low) < 1e-9 && fabs(s.high - steps[i].want_high) < 1e-9 &&
+                  fabs(s.step - steps[i].want_step) < 1e-9,
+              "steps %g to %g: from %g to %g by %g", steps[i].low, steps[i].high, s.low, s.high,
+              s.step);
+    }
     struct chart_scale s = chart_scale_make(CHART_DOLLARS, 0, 8, 4);
     CHECK(fabs(chart_scale_at(&s, 2) - 0.25) < 1e-12, "2 of 0..8 is a quarter of the way");
     return TAP_DONE();
