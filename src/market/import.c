@@ -326,6 +326,11 @@ static size_t line_of(const char *text, const char *at)
     return line;
 }
 
+void market_import_begin(struct market_import *im, const char *name)
+{
+    add_report(im, name, MARKET_FEED_AWS);
+}
+
 int market_import_file(struct market_import *im, const struct market_source *from, struct err *e)
 {
     enum market_feed feed =

@@ -77,6 +77,13 @@ int market_import_market(struct market_import *im, const struct market *m, struc
 /* One more file. ERR_USAGE with file and line when it is no such history or has no usable row; the
  * import is good for nothing then. Duplicates are counted at the end. */
 int market_import_file(struct market_import *im, const struct market_source *from, struct err *e);
+/* The same for records that come one by one, such as those of AWS's API: `name` is that of
+ * the report to which the records that follow count. */
+struct market_record {
+    const char *zone, *instance_type, *product, *usd_per_hour, *time; /* as AWS writes them */
+};
+void market_import_begin(struct market_import *im, const char *name);
+int market_import_record(struct market_import *im, const struct market_record *r, struct err *e);
 /* Everything as the bytes of one market (market/store.h), the caller's to free. The same rows give
  * the same bytes, in whatever order they came. */
 void *market_import_finish(struct market_import *im, size_t *len_out, struct err *e);

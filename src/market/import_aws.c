@@ -1,4 +1,5 @@
-/* The reader of `aws ec2 describe-spot-price-history`. import.c calls it. */
+/* The reader of `aws ec2 describe-spot-price-history`, and of the records of that API one by one.
+ * import.c and `market import --from` call it. */
 #include "base/json.h"
 #include "market/internal.h"
 
@@ -30,19 +31,23 @@ static size_t line_of_item(const char *text, size_t wanted)
     return line;
 }
 
-static const char *text_of(const json_t *record, const char *key)
+/* NULL for what is no name. */
+static const char *name_of(const char *text)
 {
-    const char *text = json_string_value(json_object_get(record, key));
-
     return text && import_name_good(text) ? text : NULL;
 }
 
-/* Counts what is wrong with a record at its line. */
-static bool read_record(struct import_at *at, const json_t *record, struct import_row *out)
+static const char *text_of(const json_t *record, const char *key)
 {
-    const char *zone = text_of(record, "AvailabilityZone"), *type = text_of(record, "InstanceType");
-    const char *price = text_of(record, "SpotPrice"), *time = text_of(record, "Timestamp");
-    const char *product = text_of(record, "ProductDescription");
+    return json_string_value(json_object_get(record, key));
+}
+
+/* Counts what is wrong with a record at its line. */
+static bool read_record(struct import_at *at, const struct market_record *r, struct import_row *out)
+{
+    const char *zone = name_of(r->zone), *type = name_of(r->instance_type);
+    const char *price = name_of(r->usd_per_hour), *time = name_of(r->time);
+    const char *product = name_of(r->product);
     char region[64];
     struct err e = {0};
 
@@ -76,11 +81,16 @@ int import_read_aws(struct import_at *at, struct err *e)
     if (!json_is_array(records))
         return err_set(e, ERR_USAGE, "%s:1: there is no list \"SpotPriceHistory\"", at->from->name);
     for (size_t i = 0; i < json_array_size(records); i++) {
+        const json_t *item = json_array_get(records, i);
+        const struct market_record record = {
+            text_of(item, "AvailabilityZone"), text_of(item, "InstanceType"),
+            text_of(item, "ProductDescription"), text_of(item, "SpotPrice"),
+            text_of(item, "Timestamp")};
         struct import_row row;
         at->report->rows_read++;
         /* Found for the first bad record alone. */
         bool was_bad = at->report->bad_line > 0;
-        if (!read_record(at, json_array_get(records, i), &row)) {
+        if (!read_record(at, &record, &row)) {
             if (!was_bad)
                 at->report->bad_line = line_of_item(at->from->text, i);
             continue;
@@ -89,4 +99,15 @@ int import_read_aws(struct import_at *at, struct err *e)
             return -1;
     }
     return 0;
+}
+
+int market_import_record(struct market_import *im, const struct market_record *r, struct err *e)
+{
+    struct market_file_report *report = &im->reports[im->n_reports - 1];
+    const struct market_source from = {.name = report->path};
+    struct import_at at = {.im = im, .from = &from, .report = report, .line = ++report->rows_read};
+    struct import_row row;
+
+    return read_record(&at, r, &row) ? import_price(&at, row.offer, row.at_s, row.usd_per_hour, e)
+                                     : 0;
 }

@@ -214,24 +214,15 @@ static bool is_cancelled(void *context)
     return app_cancelled(context);
 }
 
-/* An address of the environment goes before that of the configuration. */
-static const char *address(const struct from *f, const char *variable, const char *configured)
-{
-    const char *text = app_variable(f->app, variable);
-
-    return text && *text ? text : configured;
-}
-
 static int open_feed(struct from *f, struct err *e)
 {
     const struct config_endpoints *own = &f->config->catalog_endpoints;
-    const char *key = app_variable(f->app, "GOOGLE_API_KEY");
     const struct feed_settings settings = {
-        .aws_pricing = address(f, "AWS_ENDPOINT_URL_PRICING", own->aws_pricing),
-        .aws_ec2 = address(f, "AWS_ENDPOINT_URL_EC2", own->aws_ec2),
-        .azure = address(f, "AZURE_RETAIL_PRICES_ENDPOINT", own->azure),
-        .gcp = address(f, "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDBILLING", own->gcp),
-        .gcp_key = key && *key ? key : NULL,
+        .aws_pricing = app_variable_or(f->app, "AWS_ENDPOINT_URL_PRICING", own->aws_pricing),
+        .aws_ec2 = app_variable_or(f->app, "AWS_ENDPOINT_URL_EC2", own->aws_ec2),
+        .azure = app_variable_or(f->app, "AZURE_RETAIL_PRICES_ENDPOINT", own->azure),
+        .gcp = app_variable_or(f->app, "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDBILLING", own->gcp),
+        .gcp_key = app_variable_or(f->app, "GOOGLE_API_KEY", NULL),
         .may_be_exposed = app_is_insecure(f->app),
         .status = show,
         .cancelled = is_cancelled,

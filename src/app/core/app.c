@@ -170,6 +170,13 @@ bool app_is_insecure(struct app *app)
     return app->is_insecure || (c && c->insecure) || (said && !strcmp(said, "1"));
 }
 
+const char *app_variable_or(const struct app *app, const char *name, const char *otherwise)
+{
+    const char *text = app_variable(app, name);
+
+    return text && *text ? text : otherwise;
+}
+
 int app_today(const struct app *app, char out[static 32], struct err *e)
 {
     const char *told = app_variable(app, "TRADEWIND_TODAY");

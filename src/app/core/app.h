@@ -65,6 +65,8 @@ enum app_role app_role(const struct app *app);
 const char *app_user(const struct app *app);
 /* A variable of the caller's environment; NULL = it has no such variable. */
 const char *app_variable(const struct app *app, const char *name);
+/* The same where it is not empty, else `otherwise`, such as a setting of the configuration. */
+const char *app_variable_or(const struct app *app, const char *name, const char *otherwise);
 /* The date from which the age of prices counts, "2026-11-18": $TRADEWIND_TODAY, else today (UTC).
  * ERR_USAGE when the variable is no date. */
 int app_today(const struct app *app, char out[static 32], struct err *e);

@@ -1,5 +1,6 @@
 /* import: the operation market.import, which `tradewind market import` calls. */
 #include "market/import.h"
+#include "app/market/account.h"
 #include "app/market/internal.h"
 #include "base/csv.h"
 #include "base/file.h"
@@ -9,6 +10,7 @@
 #include "spec/config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,27 +21,36 @@
 #define DEPTH_MAX 6
 
 struct import_request {
-    struct field_list paths;
+    struct field_list paths, types;
+    unsigned from; /* 0 = files */
+    double days;
     unsigned format; /* enum market_feed + 1; 0 = by the content */
     const char *cloud, *region;
     bool replace;
 };
 
+static const char *const sources[] = {NULL, "aws"};
 static const char *const formats[] = {
     NULL, "csv", "aws", "azure", "gcp", "daily", "keepalive",
 };
 
 /* clang-format off */
 static const struct field import_fields[] = {
-    {"paths", FIELD(LIST, struct import_request, paths), .required = true, .operand = true,
+    {"paths", FIELD(LIST, struct import_request, paths), .operand = true,
      .is_local = true, .help = "Files and directories on the machine that imports."},
+    {"from", FIELD(ENUM, struct import_request, from), FIELD_CHOICES(sources),
+     .help = "Cloud whose spot price history to ask for, with the account's credentials."},
     {"format", FIELD(ENUM, struct import_request, format), FIELD_CHOICES(formats),
      .help = "Format of the files (default: by their content)."},
     {"cloud", FIELD(TEXT, struct import_request, cloud), .value = "NAME",
      .help = "Cloud of the prices (default: as the files say)."},
     {"region", FIELD(TEXT, struct import_request, region), .value = "NAME",
      .help = "Region of the prices (default: as the files say; of Azure's tables, the name of the "
-             "file)."},
+             "file; with --from, the configured regions, else the account's)."},
+    {"types", FIELD(LIST, struct import_request, types), .option = "--type", .value = "TYPE",
+     .help = "With --from: instance type to ask for (default: all)."},
+    {"days", FIELD(REAL, struct import_request, days), .least = 0.04, .most = 90, .value = "N",
+     .help = "With --from: days before now to ask for (default: 30); AWS keeps 90."},
     {"replace", FIELD(BOOL, struct import_request, replace),
      .help = "Delete the histories imported before."},
 };
@@ -157,11 +168,12 @@ static int add_path(struct import *im, const char *path, struct err *e)
                           : err_set(e, ERR_USAGE, "%s: no price history in this directory", path);
 }
 
-static int add_old(struct import *im, const char *home, struct err *e)
+static int add_old(struct import *im, const char *home, bool *found_out, struct err *e)
 {
     struct err why = {0};
     AUTO(market) struct market *old = app_market_load(home, &why);
 
+    *found_out = old != NULL;
     if (old)
         return market_import_market(im->rows, old, e);
     return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
@@ -241,21 +253,44 @@ static void close_lock(int *fd)
         close(*fd);
 }
 
+/* Files, or what the account sees: then *asked_out is what to keep once the histories are saved. */
+static int add_all(
+    struct import *im, const struct import_request *q, bool anew, json_t **asked_out, struct err *e)
+{
+    const struct app_market_account account = {.app = im->app,
+                                               .config = app_config(im->app, e),
+                                               .out = im->out,
+                                               .region = q->region,
+                                               .types = q->types,
+                                               .days = isnan(q->days) ? 30 : q->days,
+                                               .anew = anew};
+
+    if (q->from)
+        return app_market_account_import(&account, im->rows, asked_out, e);
+    for (size_t i = 0; i < q->paths.n; i++)
+        if (add_path(im, q->paths.items[i], e) < 0)
+            return -1;
+    return 0;
+}
+
 static int import_all(struct import *im,
                       const struct import_request *q,
                       const char *home,
                       struct err *e)
 {
     __attribute__((cleanup(close_lock))) int lock = app_market_lock(home, e);
+    AUTO_JSON json_t *asked = NULL;
+    bool has_old = false;
     size_t len;
 
-    if (lock < 0 || (!q->replace && add_old(im, home, e) < 0))
+    if (lock < 0 || (!q->replace && add_old(im, home, &has_old, e) < 0) ||
+        add_all(im, q, !has_old, &asked, e) < 0)
         return -1;
-    for (size_t i = 0; i < q->paths.n; i++)
-        if (add_path(im, q->paths.items[i], e) < 0)
-            return -1;
     AUTO_MEM void *bytes = market_import_finish(im->rows, &len, e);
-    if (!bytes || app_market_save(home, bytes, len, &im->done.changed, e) < 0)
+    if (bytes && q->replace)
+        app_market_account_forget(home);
+    if (!bytes || app_market_save(home, bytes, len, &im->done.changed, e) < 0 ||
+        (asked && app_market_account_keep(home, asked, e) < 0))
         return -1;
     AUTO(market) struct market *now = app_market_load(home, e);
     if (!now || put_files(im, e) < 0)
@@ -266,9 +301,32 @@ static int import_all(struct import *im,
     return answer_head(im->out, &im->done, e);
 }
 
+/* Files, or --from with what belongs to it. */
+static int check_request(const struct import_request *q, const struct answer *out, struct err *e)
+{
+    char option[64];
+
+    if (!q->from && !q->paths.n)
+        return err_set(e, ERR_USAGE, "name files or directories to import, or a cloud with %s",
+                       answer_spell(out, "from", option));
+    if (q->from && q->paths.n)
+        return err_set(e, ERR_USAGE, "%s asks a cloud: it takes no files",
+                       answer_spell(out, "from", option));
+    if (q->from && (q->format || q->cloud))
+        return err_set(e, ERR_USAGE, "%s is for files",
+                       answer_spell(out, q->format ? "format" : "cloud", option));
+    if (!q->from && (q->types.n || !isnan(q->days)))
+        return err_set(e, ERR_USAGE, "%s is for the history of an account: add --from aws",
+                       answer_spell(out, q->types.n ? "types" : "days", option));
+    return 0;
+}
+
 static int run_import(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct import_request *q = request;
+
+    if (check_request(q, out, e) < 0)
+        return -1;
     const struct config *config = app_config(app, e);
     AUTO(catalog) struct catalog *catalog = config ? catalog_open(config->home, e) : NULL;
 

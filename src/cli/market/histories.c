@@ -113,7 +113,8 @@ static void print_imported(struct operate_text *t, const void *record)
 
 const struct command command_market_import = {
     .name = "market import",
-    .operands = "DIR|FILE...",
+    .operands = "[DIR|FILE...]",
+    .max_operands = SIZE_MAX,
     .summary = "Import price histories of spot instances",
     .details =
         "Reads files, plain or gzip, and every file of a directory that looks like a history:\n"
@@ -129,10 +130,15 @@ const struct command command_market_import = {
         "New records join the histories imported before. An import takes all of its files or "
         "none. Records that exist already change nothing. The report counts the rows that cannot "
         "be used and those with warnings. A file without a usable row is an error that names file "
-        "and line.",
+        "and line.\n"
+        "\n"
+        "With --from aws, asks AWS for the history that the account sees "
+        "(ec2:DescribeSpotPriceHistory), of all instance types or those of --type. Asked again, "
+        "it asks for what is new.",
     .example = "tradewind market import prices/aws",
     .operation = &market_import_operation,
     .text = &(const struct command_text){.head = print_imported},
+    .is_long = true,
 };
 
 /* ---- market ls ---- */
