@@ -1,9 +1,8 @@
 /* EC2's spot prices and zones: signed calls, answered in XML. aws.c and `market import` call it. */
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "catalog/feed/internal.h"
-#include "net/sigv4.h"
+#include "net/aws_post.h"
 #include "net/xml.h"
 
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include <string.h>
 
 #define ACTION_VERSION "2016-11-15"
-#define FORM_TYPE "application/x-www-form-urlencoded; charset=utf-8"
 #define FORM_MAX_BYTES ((size_t)1 << 20)
 #define ANSWER_MAX_BYTES ((size_t)16 << 20)
 #define NAME_BYTES 64
@@ -104,15 +102,12 @@ struct call {
     struct feed *feed;
     const char *region, *action;
     const struct buf *form;
-    char *headers[8];
+    struct aws_post_headers headers;
 };
 
 static void call_clear(struct call *c)
 {
-    for (size_t i = 0; c->headers[i]; i++) {
-        free(c->headers[i]);
-        c->headers[i] = NULL;
-    }
+    aws_post_headers_clear(&c->headers);
 }
 
 static enum retry_verdict judge(void *context,
@@ -148,46 +143,20 @@ static enum retry_verdict judge(void *context,
     return kind == ERR_RETRY ? RETRY_AGAIN : RETRY_BAD;
 }
 
-/* "host:port" of a URL. New string. */
-static char *host_of(const char *url)
-{
-    const char *host = strstr(url, "://");
-
-    host = host ? host + 3 : url;
-    return mem_printf("%.*s", (int)strcspn(host, "/?#"), host);
-}
-
 static int sign(void *context, unsigned n, struct http_request *r, struct err *e)
 {
     struct call *c = context;
-    const struct credentials *keys = &c->feed->credentials;
-    AUTO_CLEAR(sigv4_signature) struct sigv4_signature signature = {0};
-    AUTO_MEM char *host = host_of(r->url);
-    const struct sigv4_pair headers[] = {{"content-type", FORM_TYPE}, {"host", host}};
-    struct sha256_digest digest = sha256_of(c->form->data, c->form->len);
-    char payload[SHA256_HEX];
+    const struct aws_post post = {
+        .service = "ec2", .region = c->region, .url = r->url, .body = buf_str(c->form)};
 
     (void)n;
     if (feed_credentials(c->feed, e) < 0)
         return -1;
-    sha256_text(&digest, payload);
-    const struct sigv4_request request = {r->method, "/", "", headers, 2, payload};
-    const struct sigv4_scope scope = {
-        .credentials = keys,
-        .region = c->region,
-        .service = "ec2",
-        .epoch_s = (time_epoch_ms() + c->feed->clock_ms) / 1000,
-    };
-    if (sigv4_sign(&request, &scope, &signature, e) < 0)
+    aws_post_headers_clear(&c->headers);
+    if (aws_post_sign(&post, &c->feed->credentials, (time_epoch_ms() + c->feed->clock_ms) / 1000,
+                      &c->headers, e) < 0)
         return -1;
-    call_clear(c);
-    c->headers[0] = mem_printf("Content-Type: %s", FORM_TYPE);
-    c->headers[1] = mem_printf("Host: %s", host);
-    c->headers[2] = mem_printf("X-Amz-Date: %s", signature.date);
-    c->headers[3] = mem_printf("Authorization: %s", signature.authorization);
-    if (keys->token.hidden)
-        c->headers[4] = mem_printf("X-Amz-Security-Token: %s", keys->token.hidden);
-    r->headers = (const char *const *)c->headers;
+    r->headers = (const char *const *)c->headers.items;
     return 0;
 }
 
@@ -199,9 +168,8 @@ static int call_ec2(struct feed *f,
                     struct http_answer *out,
                     struct err *e)
 {
-    AUTO_CLEAR(call) struct call c = {f, region, action, form, {NULL}};
-    AUTO_MEM char *own = mem_printf("https://ec2.%s.amazonaws.com%s", region,
-                                    strncmp(region, "cn-", 3) == 0 ? ".cn" : "");
+    AUTO_CLEAR(call) struct call c = {f, region, action, form, {{NULL}}};
+    AUTO_MEM char *own = aws_endpoint("ec2", region, NULL, NULL);
     AUTO_MEM char *address = feed_address(f->settings.aws_ec2, own);
     AUTO_MEM char *url = mem_printf("%s/", address);
     const struct http_request request = {
@@ -218,18 +186,11 @@ static int call_ec2(struct feed *f,
     return feed_call(f, &request, action, &how, out, e);
 }
 
-static void put_pair(struct buf *form, const char *name, const char *value)
-{
-    AUTO_MEM char *encoded = sigv4_encode(value, false);
-
-    buf_printf(form, "%s%s=%s", form->len ? "&" : "", name, encoded);
-}
-
 static void begin_form(struct buf *form, const char *action)
 {
     buf_init(form, FORM_MAX_BYTES);
-    put_pair(form, "Action", action);
-    put_pair(form, "Version", ACTION_VERSION);
+    aws_form_add(form, "Action", action);
+    aws_form_add(form, "Version", ACTION_VERSION);
 }
 
 /* ---- zones ---- */
@@ -354,14 +315,14 @@ static void put_query(struct buf *form, const struct feed_spot_query *q, const c
     begin_form(form, "DescribeSpotPriceHistory");
     for (size_t i = 0; i < q->n_types; i++) {
         AUTO_MEM char *name = mem_printf("InstanceType.%zu", i + 1);
-        put_pair(form, name, q->types[i]);
+        aws_form_add(form, name, q->types[i]);
     }
-    put_pair(form, "ProductDescription.1", "Linux/UNIX");
-    put_pair(form, "StartTime", time_iso(q->from_s * 1000, time));
-    put_pair(form, "EndTime", time_iso(q->to_s * 1000, time));
-    put_pair(form, "MaxResults", "1000");
+    aws_form_add(form, "ProductDescription.1", "Linux/UNIX");
+    aws_form_add(form, "StartTime", time_iso(q->from_s * 1000, time));
+    aws_form_add(form, "EndTime", time_iso(q->to_s * 1000, time));
+    aws_form_add(form, "MaxResults", "1000");
     if (token)
-        put_pair(form, "NextToken", token);
+        aws_form_add(form, "NextToken", token);
 }
 
 int feed_spot(struct feed *f,
