@@ -6,11 +6,11 @@
 #define TIE_SHARE 0.1
 #define TIE_SHARE_OF_LIMIT 0.01
 
-struct cutoff cutoff_from_now(double (*now_s)(void), double limit_s)
+struct cutoff cutoff_of(const struct plan_query *query, double share)
 {
-    double start_s = now_s();
+    double begun_s = isnan(query->begun_s) ? query->now_s() : query->begun_s;
 
-    return (struct cutoff){now_s, start_s, start_s + limit_s};
+    return (struct cutoff){query->now_s, begun_s, begun_s + query->solve_limit_s * share};
 }
 
 struct cutoff cutoff_for_ties(const struct cutoff *l)

@@ -193,7 +193,8 @@ static inline bool cutoff_is_past(const struct cutoff *l)
     return l->now_s() >= l->end_s;
 }
 /* cutoff.c */
-struct cutoff cutoff_from_now(double (*now_s)(void), double limit_s);
+/* The end of this share of a query's limit. */
+struct cutoff cutoff_of(const struct plan_query *query, double share);
 /* What remains for choosing between equal plans: a tenth of the time so far, or a hundredth of the
  * limit where that is longer: then small problems are always settled, whatever the machine. */
 struct cutoff cutoff_for_ties(const struct cutoff *l);

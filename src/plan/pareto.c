@@ -96,7 +96,7 @@ void plan_pareto(struct question *q, const struct solution *s, struct plan_answe
     size_t questions = TIE_QUESTIONS;
     struct frontier f = {0};
 
-    q->ask.cutoff = cutoff_from_now(q->query->now_s, q->query->solve_limit_s);
+    q->ask.cutoff = cutoff_of(q->query, q->query->share);
     int64_t complete_ns = find_all(&q->ask, s, &f);
     a->pareto_complete = complete_ns == 0;
     a->pareto_complete_microusd = complete_microusd(&f, complete_ns);

@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #define SOLVE_LIMIT_S 10.0
+/* What the search for the plan leaves the frontier at least. */
+#define PARETO_LEAVES 0.5
 /* Solves spent on ties. */
 #define TIE_QUESTIONS 200
 #define ANSWER_CAP_BYTES ((size_t)64 << 20)
@@ -22,6 +24,8 @@ struct plan_query plan_query_default(double (*now_s)(void))
                  .deadline_s = (double)INFINITY},
         .solver = PLAN_EXACT,
         .solve_limit_s = SOLVE_LIMIT_S,
+        .begun_s = (double)NAN,
+        .share = 1,
         .now_s = now_s,
         .pinned_stage = SIZE_MAX,
         .pinned_place = SIZE_MAX,
@@ -191,7 +195,7 @@ struct ask question_ask(const struct plan_problem *p, const struct plan_query *q
     return (struct ask){.p = p,
                         .domain = domain_of(p, query),
                         .goal = goal_from_query(query),
-                        .cutoff = cutoff_from_now(query->now_s, query->solve_limit_s),
+                        .cutoff = cutoff_of(query, query->share),
                         .method = query->method,
                         .arena = arena_new(ANSWER_CAP_BYTES)};
 }
@@ -202,7 +206,14 @@ int plan_solve(const struct plan_problem *p,
                struct err *e)
 {
     double start_s = query->now_s();
-    struct question q = {.ask = question_ask(p, query), .query = query};
+    struct plan_query begun = *query;
+    struct question q = {.query = &begun};
+
+    if (isnan(begun.begun_s))
+        begun.begun_s = start_s;
+    q.ask = question_ask(p, &begun);
+    if (query->pareto)
+        q.ask.cutoff = cutoff_of(&begun, begun.share * PARETO_LEAVES);
 
     *answer = (struct plan_answer){0};
     int result = answer_question(&q, answer, e);

@@ -84,8 +84,8 @@ struct plan_point {
 /* PLAN_LIMIT: the limit of the search came before a plan, and none was ruled out. */
 enum plan_status { PLAN_OPTIMAL, PLAN_FEASIBLE, PLAN_INFEASIBLE, PLAN_LIMIT };
 
-/* Questions beside the one that is answered (points of an infeasible problem, single clouds,
- * trade-offs) share this part of the limit, and leave out what it has no time for. */
+/* Questions beside the one that is answered (single clouds, trade-offs) share this part of the
+ * limit, and leave out what it has no time for. */
 #define PLAN_SIDE_SHARE 0.1
 
 struct plan_query {
@@ -94,6 +94,8 @@ struct plan_query {
     enum plan_solver solver;
     enum plan_method method;
     double solve_limit_s;
+    double begun_s; /* when the limit began to run, by now_s; NAN = with the question */
+    double share;   /* of the limit, for this question: what follows has the rest */
     double (*now_s)(void); /* monotonic clock */
     bool pareto;           /* also every non-dominated (cost, time) plan */
     size_t pareto_limit;   /* at most this many plans; 0 = 1000 */

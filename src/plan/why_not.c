@@ -13,7 +13,7 @@
 
 enum finding { FOUND, NO_PLAN, NOT_KNOWN };
 
-/* The best plan for a goal with the question's own way to hold a deadline. */
+/* The proven best plan for a goal with the question's own way to hold a deadline. */
 static enum finding ask_beside(const struct question *q,
                                struct goal goal,
                                const struct cutoff *end,
@@ -29,10 +29,10 @@ static enum finding ask_beside(const struct question *q,
     ask.goal.deadline_layer = q->ask.goal.deadline_layer;
     ask.cutoff = *end;
     exact_solve(&ask, &s);
-    if (!s.found)
-        return s.proven ? NO_PLAN : NOT_KNOWN;
+    if (!s.proven)
+        return NOT_KNOWN;
     *out = s.totals;
-    return FOUND;
+    return s.found ? FOUND : NO_PLAN;
 }
 
 static struct plan_point point_of(const struct totals *t)
@@ -227,7 +227,7 @@ static void say_infeasible(const struct question *q,
 
 void plan_why_none(const struct question *q, const struct solution *s, struct plan_answer *a)
 {
-    struct cutoff end = cutoff_from_now(q->query->now_s, q->query->solve_limit_s * PLAN_SIDE_SHARE);
+    struct cutoff end = cutoff_of(q->query, 1);
     bool is_greedy = q->query->solver == PLAN_GREEDY;
 
     a->smallest_budget_microusd = INT64_MAX;

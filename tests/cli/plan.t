@@ -113,6 +113,7 @@ sub limit_reached
     ok(!$p->{single_cloud_complete}, 'single clouds are left out, and the answer says so');
     is(scalar(@{$p->{single_cloud}}), 0, 'all of them');
     is(scalar(@{$p->{what_if}}), 1, 'what was asked for is answered');
+    is($_->{status}, 'limit', 'with no time left, that the limit came first') for @{$p->{what_if}}, @{$p->{explain}};
     ($code, my $out) = run(qw(plan pipeline.yaml --catalog catalog --solve-limit 0));
     is($code, 0, 'no time at all: exit code 0');
     like($out, qr{Some clouds are left out}, 'a line says what is missing');

@@ -12,7 +12,8 @@
 #include <strings.h>
 
 #define SCRATCH_MAX_BYTES (16u << 20)
-#define LEAST_SHARE_S 0.1
+/* What the search for the plan leaves to others that are asked for. */
+#define FURTHER_SHARE 0.5
 
 void app_plan_free(struct app_plan *p)
 {
@@ -68,11 +69,9 @@ struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan
     return q;
 }
 
-double app_plan_remaining_s(const struct app_plan *p, double end_s)
+double app_plan_remaining_s(const struct app_plan *p)
 {
-    double left_s = end_s - p->now_s();
-
-    return left_s > LEAST_SHARE_S ? left_s : LEAST_SHARE_S;
+    return p->begun_s + p->solve_limit_s - p->now_s();
 }
 
 /* A name that no place has is a slip of the pen, not a limit. */
@@ -104,9 +103,12 @@ enum app_plan_known app_plan_ask_side(const struct app_plan *p,
     return out->status == PLAN_INFEASIBLE ? APP_PLAN_NONE : APP_PLAN_NOT_KNOWN;
 }
 
-double app_plan_side_end_s(const struct app_plan *p)
+double app_plan_side_end_s(struct app_plan *p)
 {
-    return p->now_s() + p->solve_limit_s * PLAN_SIDE_SHARE;
+    if (p->side_end_s == 0)
+        p->side_end_s =
+            fmin(p->now_s() + p->solve_limit_s * PLAN_SIDE_SHARE, p->begun_s + p->solve_limit_s);
+    return p->side_end_s;
 }
 
 static bool best_point(const struct app_plan *p,
@@ -142,7 +144,7 @@ static int ask_without_limits(struct app_plan *p, struct err *e)
     }
     if (!p->problem)
         return -1;
-    double start_s = p->now_s(), end_s = app_plan_side_end_s(p);
+    double start_s = p->now_s(), end_s = p->begun_s + p->solve_limit_s;
     *a = (struct plan_answer){.status = PLAN_INFEASIBLE,
                               .smallest_budget_microusd = INT64_MAX,
                               .earliest_deadline_s = (double)INFINITY};
@@ -155,10 +157,20 @@ static int ask_without_limits(struct app_plan *p, struct err *e)
     return 0;
 }
 
+/* The question itself: it has this share of the limit, which runs since the pipeline was opened. */
+static struct plan_query limited_query(const struct app_plan *p, double share)
+{
+    struct plan_query query = app_plan_query(p, &p->settings);
+
+    query.begun_s = p->begun_s;
+    query.share = share;
+    return query;
+}
+
 /* A simpler plan within the margin takes the place of the optimum. */
 static void simplify(struct app_plan *p)
 {
-    struct plan_query query = app_plan_query(p, &p->settings);
+    struct plan_query query = limited_query(p, 1 - PLAN_SIDE_SHARE);
     struct plan_answer *a = &p->answer;
     struct plan simple;
 
@@ -178,8 +190,6 @@ static void simplify(struct app_plan *p)
 int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
 {
     p->guesses.arena = p->arena;
-    if (!p->now_s)
-        p->now_s = time_monotonic_s;
     for (size_t i = 0; i < p->spec->guesses.n; i++) {
         const struct guess *g = &p->spec->guesses.items[i];
         guess_add(&p->guesses, g->what, g->value, g->why);
@@ -188,7 +198,10 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
     p->problem = plan_problem_new(&world, &p->guesses, e);
     if (!p->problem)
         return ask_without_limits(p, e);
-    struct plan_query query = app_plan_query(p, &p->settings);
+    double share = 1 - PLAN_SIDE_SHARE;
+    if (p->asks_further || p->settings.simplify > 0)
+        share *= FURTHER_SHARE;
+    struct plan_query query = limited_query(p, share);
     query.pareto = pareto;
     if (plan_solve(p->problem, &query, &p->answer, e) < 0)
         return -1;

@@ -38,9 +38,8 @@ extern const char *const app_plan_status_texts[4]; /* of enum plan_status */
 struct plan_problem *app_plan_problem(const struct app_plan *p,
                                       const struct app_plan_settings *s,
                                       struct err *e);
-/* What remains until end_s on the monotonic clock, never less than a tenth of a second: a row of
- * further questions shares one limit, and each still gets an answer. */
-double app_plan_remaining_s(const struct app_plan *p, double end_s);
+/* What remains of the limit: 0 or less when it is over. */
+double app_plan_remaining_s(const struct app_plan *p);
 
 /* A question beside the plan: it never fails and never lasts past end_s. out is the caller's to
  * clear. */
@@ -49,8 +48,8 @@ enum app_plan_known app_plan_ask_side(const struct app_plan *p,
                                       struct plan_query query,
                                       double end_s,
                                       struct plan_answer *out);
-/* When side questions that begin now end. */
-double app_plan_side_end_s(const struct app_plan *p);
+/* When side questions end: they have a tenth of the limit from the first of them on. */
+double app_plan_side_end_s(struct app_plan *p);
 /* The cloud of the best single-cloud plan under the goal; NULL when there is none. */
 const char *app_plan_best_single(const struct app_plan *p);
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/time.h"
 #include "broker/learn/models.h"
 #include "estimate/throughput.h"
 #include "view/text.h"
@@ -117,6 +118,9 @@ int app_plan_open(struct app_plan *p,
 {
     char option[64];
 
+    if (!p->now_s)
+        p->now_s = time_monotonic_s;
+    p->begun_s = p->now_s();
     p->arena = arena_new(TEXTS_MAX_BYTES);
     p->request = *q;
     if (check_env(q, out, e) < 0 || record_keep(&request_record, &p->request, p->arena, e) < 0)

@@ -61,6 +61,7 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     /* A mistake is told before the search, not after it. */
     if (q->explain && app_plan_find_stage(p->spec, q->explain, e) == SIZE_MAX)
         return err_wrap(e, "%s %s", answer_spell(out, "explain", option), q->explain);
+    p->asks_further = q->explain || q->what_if.n > 0;
     if (app_plan_ask(p, q->pareto, e) < 0)
         return -1;
     bool exists = plan_found(&p->answer);

@@ -5,6 +5,7 @@
 #include "spec/place.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,17 +45,23 @@ static int no_plan(struct app_plan_other *other,
     return other->reason ? 0 : -1;
 }
 
-/* Asks once more and notes the difference to p's plan. */
+/* Asks once more, within what remains of the limit, and notes the difference to p's plan. */
 static int ask_other(const struct app_plan *p,
                      const struct plan_problem *problem,
-                     const struct plan_query *query,
+                     struct plan_query query,
                      struct app_plan_other *other,
                      const struct answer *out,
                      struct err *e)
 {
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
+    char over[80];
 
-    if (plan_solve(problem, query, &answer, e) < 0)
+    query.begun_s = p->begun_s;
+    if (!(app_plan_remaining_s(p) > 0)) {
+        snprintf(over, sizeof over, "the search ended at its limit of %g s", p->solve_limit_s);
+        return no_plan(other, PLAN_LIMIT, over, out, e);
+    }
+    if (plan_solve(problem, &query, &answer, e) < 0)
         return -1;
     if (!plan_found(&answer))
         return no_plan(other, answer.status, answer.reason, out, e);
@@ -63,7 +70,7 @@ static int ask_other(const struct app_plan *p,
     other->delta_microusd = answer.plan.cost_microusd - p->answer.plan.cost_microusd;
     other->delta_s = answer.plan.time_s - p->answer.plan.time_s;
     return other->change ? 0
-                         : app_plan_machine(p, &answer.plan.stages[query->pinned_stage], out->arena,
+                         : app_plan_machine(p, &answer.plan.stages[query.pinned_stage], out->arena,
                                             &other->machine, e);
 }
 
@@ -88,7 +95,6 @@ int app_plan_explain(const struct app_plan *p,
 {
     size_t n;
     const size_t *places = plan_stage_places(p->problem, stage, &n);
-    double end_s = p->now_s() + p->solve_limit_s;
     struct plan_query query = app_plan_query(p, &p->settings);
     struct app_plan_other *others = answer_alloc(out, n, sizeof *others, e);
 
@@ -111,8 +117,7 @@ int app_plan_explain(const struct app_plan *p,
                         .price_usd_per_hour = (double)NAN},
         };
         query.pinned_place = places[i];
-        query.solve_limit_s = app_plan_remaining_s(p, end_s);
-        if (ask_other(p, p->problem, &query, other, out, e) < 0)
+        if (ask_other(p, p->problem, query, other, out, e) < 0)
             return -1;
     }
     if (list->n > 1)
@@ -197,7 +202,6 @@ static bool same_world(const struct app_plan_settings *a, const struct app_plan_
 /* That nothing fits is an answer to "what if", not a failure of the operation. */
 static int ask_what_if(const struct app_plan *p,
                        const struct app_plan_settings *s,
-                       double end_s,
                        struct app_plan_other *other,
                        const struct answer *out,
                        struct err *e)
@@ -212,9 +216,8 @@ static int ask_what_if(const struct app_plan *p,
         return no_plan(other, PLAN_INFEASIBLE, why.text, out, e);
     if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
         return no_plan(other, PLAN_INFEASIBLE, "no offer there fits the stage", out, e);
-    query.solve_limit_s = app_plan_remaining_s(p, end_s);
     query.totals_only = true;
-    return ask_other(p, problem, &query, other, out, e);
+    return ask_other(p, problem, query, other, out, e);
 }
 
 int app_plan_what_if(const struct app_plan *p,
@@ -223,7 +226,6 @@ int app_plan_what_if(const struct app_plan *p,
                      struct field_records *list,
                      struct err *e)
 {
-    double end_s = p->now_s() + p->solve_limit_s;
     struct app_plan_other *others = answer_alloc(out, changes->n, sizeof *others, e);
 
     if (!others)
@@ -233,7 +235,7 @@ int app_plan_what_if(const struct app_plan *p,
         struct app_plan_settings s;
         others[i].change = changes->items[i];
         if (apply(p, changes->items[i], out->arena, &s, e) < 0 ||
-            ask_what_if(p, &s, end_s, &others[i], out, e) < 0)
+            ask_what_if(p, &s, &others[i], out, e) < 0)
             return err_wrap(e, "%s", changes->items[i]);
     }
     return 0;

@@ -88,7 +88,7 @@ extern const char *const app_plan_solver_choices[4];
      .help = "Search algorithm; exact, the default, proves its plan."},                            \
     {"solve_limit_s", FIELD(DURATION, type, at solve_limit_s), .option = "--solve-limit",          \
      .unit = "s", .value = "DURATION", .preset = "10",                                             \
-     .help = "Limit the search (default 10 s); its plan then comes with a lower bound."},          \
+     .help = "Limit the whole planning (default 10 s); a plan cut short has a lower bound."},          \
     {"simplify", FIELD(TEXT, type, at simplify), .value = "PERCENT", .least = 1, .most = 20,       \
      .help = "Take the plan with the fewest clouds, then the fewest regions, whose objective is "  \
              "at most so much above the optimum, as in 1%."}
@@ -144,8 +144,11 @@ struct app_plan {
     struct arena *arena; /* the texts of the request and of guesses */
     struct guess_list guesses;
     struct app_plan_settings settings;
-    double solve_limit_s;
+    double solve_limit_s;  /* for everything, from app_plan_open on */
     double (*now_s)(void); /* monotonic clock; NULL = the machine's */
+    double begun_s;        /* when app_plan_open was called */
+    double side_end_s;     /* when side questions end; 0 = none has been asked */
+    bool asks_further;     /* plans beside the plan will be asked for: they get half of the limit */
     struct plan_problem *problem;
     struct plan_answer answer;
     bool limits_leave_nothing;       /* infeasible: its cheapest and fastest are without them */

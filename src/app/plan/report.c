@@ -88,7 +88,7 @@ static const struct record pareto_record =
 
 #define OTHER_FIELDS                                                                               \
     {"status", FIELD(TEXT, struct app_plan_other, status),                                         \
-     .help = "optimal, feasible or infeasible."},                                                  \
+     .help = "optimal, feasible, infeasible or limit."},                                           \
     POINT_FIELDS(struct app_plan_other, point.),                                                   \
     {"delta_usd", FIELD(MONEY, struct app_plan_other, delta_microusd), .unit = "USD",              \
      .help = "Added cost."},                                                                       \

@@ -26,7 +26,9 @@ int main(void)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         now_s = 100;
-        struct cutoff all = cutoff_from_now(set_clock, cases[i].limit_s);
+        struct plan_query query = plan_query_default(set_clock);
+        query.solve_limit_s = cases[i].limit_s;
+        struct cutoff all = cutoff_of(&query, 1);
         now_s += cases[i].passed_s;
         struct cutoff ties = cutoff_for_ties(&all);
         CHECK(fabs(ties.end_s - 100 - cases[i].end_s) < 1e-9, "%s: %g", cases[i].name, ties.end_s);
