@@ -352,6 +352,8 @@ static int explain_estimate(const struct plan_problem *p, const struct spec_stag
         buf_printf(&names, "%s%s", i ? ", " : "", estimate->rates[i].name);
         if (!close)
             close = nearest(estimate->rates[i].name, listed, c->n_kinds);
+        if (close && catalog_same_accelerator(estimate->rates[i].name, close))
+            close = NULL;
     }
     if (close)
         buf_printf(&names, "; did you mean %s?", close);
