@@ -48,6 +48,35 @@ static bool region_asked(const struct plan_world *w,
     return same_or_any(r->region, region) && same_or_any(w->region, region);
 }
 
+/* Azure numbers the zones of a region, and AWS names them twice: us-east-1a is use1-az6, say. */
+static bool is_zone_of(const struct spec_resources *r, const char *region)
+{
+    bool says_no_region = r->zone[strspn(r->zone, "0123456789")] == 0 || strstr(r->zone, "-az");
+
+    return !strncmp(r->zone, region, strlen(region)) || (r->region && says_no_region);
+}
+
+/* An offer without a zone is sold in every zone of its region. */
+static bool zone_asked(const struct spec_resources *r, const char *region, const char *zone)
+{
+    return !r->zone || (*zone ? !strcmp(r->zone, zone) : is_zone_of(r, region));
+}
+
+const char *plan_zone(const struct catalog *c,
+                      const struct spec_stage *spec,
+                      const struct plan_stage *s)
+{
+    const char *region = catalog_text(c, c->places[s->place].region);
+    const char *zone = catalog_text(c, s->offer->zone);
+
+    for (size_t i = 0; i < spec->n_alternatives && !*zone; i++) {
+        const struct spec_resources *r = &spec->alternatives[i];
+        if (r->zone && same_or_any(r->region, region) && is_zone_of(r, region))
+            return r->zone;
+    }
+    return zone;
+}
+
 static bool region_configured(const struct plan_world *w, const char *cloud, const char *region)
 {
     for (size_t i = 0; i < w->config->n_regions; i++) {
@@ -118,7 +147,7 @@ bool eligible_meets(const struct plan_world *w,
         return !place ||
                region_configured(w, catalog_text(c, place->cloud), catalog_text(c, place->region));
     case IN_ZONE:
-        return !o || same_or_any(r->zone, catalog_text(c, o->zone));
+        return !o || zone_asked(r, catalog_text(c, place->region), catalog_text(c, o->zone));
     case FOR_SALE:
         return !o || sold_within(w, r, o, (double)INFINITY);
     case WITHIN_HOURLY:
@@ -291,7 +320,9 @@ static bool filter_offer(const struct filter *f,
 
     return f->market[spot] && catalog_priced(price) && price <= f->hourly_limit &&
            f->place_allowed[o->place] &&
-           (!f->resources->zone || !strcmp(f->resources->zone, catalog_text(w->catalog, o->zone)));
+           (!f->resources->zone ||
+            zone_asked(f->resources, catalog_text(w->catalog, w->catalog->places[o->place].region),
+                       catalog_text(w->catalog, o->zone)));
 }
 
 struct visitor {

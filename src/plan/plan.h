@@ -66,6 +66,12 @@ struct plan_stage {
     int64_t compute_microusd, transfer_microusd, storage_microusd;
 };
 
+/* The zone of a stage: that of its offer, or, of an offer for the whole region, the one that the
+ * file asks for; "" = any. */
+const char *plan_zone(const struct catalog *c,
+                      const struct spec_stage *spec,
+                      const struct plan_stage *s);
+
 struct plan {
     struct plan_stage *stages; /* file order; owned */
     size_t n_stages;

@@ -386,6 +386,38 @@ sub choices
     is(stage(best('egress decides'), 'b')->{region}, 'r2', 'moving pays');
 }
 
+# An offer for a whole region is one for each of its zones, and a zone of another region is none.
+sub zones
+{
+    offers('aws,us-east-1,,m1,4,16,,,,2,,', 'aws,us-west-2,,m1,4,16,,,,1,,', 'aws,eu-1,eu-1b,m1,4,16,,,,0.5,,');
+    for (['{zone: us-east-1a}', 'us-east-1 us-east-1a'],
+         ['{infra: aws/us-east-1/us-east-1a}', 'us-east-1 us-east-1a'],
+         ['{infra: aws/us-east-1/use1-az6}', 'us-east-1 use1-az6'],
+         ['{any_of: [{zone: us-east-1a}, {zone: us-west-2b}]}', 'us-west-2 us-west-2b'],
+         ['{zone: eu-1b}', 'eu-1 eu-1b'], ['{region: us-west-2}', 'us-west-2 ']) {
+        pipeline("resources: $_->[0]", 'estimate: {seconds: 100}');
+        my $s = stage(best($_->[0]), 'stage-1');
+        is("$s->{region} $s->{zone}", $_->[1], "the region and the zone of $_->[0]");
+    }
+    for ('{infra: aws/us-east-1/us-west-2a}', '{zone: eu-1a}') {
+        pipeline("resources: $_", 'estimate: {seconds: 100}');
+        my ($code, undef, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+        like("$code $err", qr/^2 .*has zone/, "no offer has $_");
+    }
+}
+
+# What an estimate is for is no misspelling of itself.
+sub covered
+{
+    offers('aws,r1,,m1,4,16,T4,1,,2,,', 'aws,r1,,m2,4,16,A100,1,,2,,');
+    pipeline('resources: {accelerators: T4}', 'estimate: {hours: {A100: 4}}');
+    my (undef, undef, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($err, qr/\(it is for A100\); add/, 'an estimate for other offers');
+    pipeline('resources: {accelerators: T4}', 'estimate: {hours: {A10: 4}}');
+    (undef, undef, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($err, qr/\(it is for A10; did you mean A100\?\)/, 'one with a misspelt name');
+}
+
 sub ties
 {
     offers(map { "$_,,m1,4,16,,,,3.6,," } 'gcp,a', 'aws,b', 'aws,a');
@@ -545,6 +577,8 @@ shared();
 keeping();
 sizes();
 choices();
+zones();
+covered();
 ties();
 goals();
 limits();
