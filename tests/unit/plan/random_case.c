@@ -7,6 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define TRANSFER_COLUMNS                                                                           \
+    "src_cloud,src_region,dst_cloud,dst_region,usd_per_gb,tier_from_gb,gbit_per_s,rtt_ms\n"
+#define STORAGE_COLUMNS                                                                            \
+    "cloud,region,class,usd_per_gb_month,usd_per_1000_read,usd_per_1000_write,usd_per_1000_list\n"
+
 unsigned random_below(uint64_t *state, unsigned n)
 {
     /* splitmix64: the same numbers on every machine. */
@@ -65,9 +70,7 @@ static void make_transfers(struct random_case *c, unsigned n_clouds)
     static const double prices[] = {0, 0.01, 0.02, 0.05, 0.09, 0.12};
     static const char *const speeds[] = {"", "0.5", "1", "5", "20"};
 
-    buf_puts(
-        &c->transfers,
-        "src_cloud,src_region,dst_cloud,dst_region,usd_per_gb,tier_from_gb,gbit_per_s,rtt_ms\n");
+    buf_puts(&c->transfers, TRANSFER_COLUMNS);
     for (unsigned i = 0; i < n_clouds; i++) {
         buf_printf(&c->transfers, "%s,*,internet,*,%g,0,%s,%u\n", clouds[i],
                    prices[random_below(&c->state, 6)], speeds[random_below(&c->state, 5)],
@@ -84,9 +87,7 @@ static void make_transfers(struct random_case *c, unsigned n_clouds)
                        clouds[random_below(&c->state, n_clouds)],
                        prices[random_below(&c->state, 6)], speeds[random_below(&c->state, 5)]);
     }
-    buf_puts(&c->storage, "cloud,region,class,usd_per_gb_month,usd_per_1000_read,"
-                          "usd_per_1000_write,usd_per_1000_list\n"
-                          "aws,*,standard,0.023,,,\ngcp,east,standard,0.5,,,\n");
+    buf_puts(&c->storage, STORAGE_COLUMNS "aws,*,standard,0.023,,,\ngcp,east,standard,0.5,,,\n");
 }
 
 static void make_inputs(struct random_case *c, unsigned stage, unsigned n_outputs)
@@ -165,7 +166,7 @@ static void make_stage(struct random_case *c, unsigned i, unsigned n_outputs)
         buf_puts(&c->pipeline, "num_nodes: 2\n");
 }
 
-static int write_csv(const char *dir, const char *name, const struct buf *b, struct err *e)
+static int write_file(const char *dir, const char *name, const struct buf *b, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/%s", dir, name);
     FILE *f = fopen(path, "w");
@@ -173,6 +174,20 @@ static int write_csv(const char *dir, const char *name, const struct buf *b, str
     if (!f || fputs(buf_str(b), f) < 0 || fclose(f) != 0)
         return err_set(e, ERR_IO, "cannot write %s", path);
     return 0;
+}
+
+static int load(struct random_case *c, const char *dir, struct err *e)
+{
+    mkdir(dir, 0700);
+    if (write_file(dir, "offers.csv", &c->offers, e) < 0 ||
+        write_file(dir, "transfers.csv", &c->transfers, e) < 0 ||
+        write_file(dir, "storage.csv", &c->storage, e) < 0)
+        return -1;
+    c->spec = spec_parse("random.yaml", buf_str(&c->pipeline), c->pipeline.len, dir, NULL, NULL, e);
+    c->catalog = c->spec ? catalog_open_dir(dir, e) : NULL;
+    c->config = c->catalog ? config_load(dir, e) : NULL;
+    c->throughputs = c->config ? throughputs_load(NULL, e) : NULL;
+    return c->throughputs ? 0 : -1;
 }
 
 int random_case_make(struct random_case *c, uint64_t seed, const char *dir, struct err *e)
@@ -195,16 +210,30 @@ int random_case_make(struct random_case *c, uint64_t seed, const char *dir, stru
     for (unsigned i = 0; i < n_stages; i++)
         make_stage(c, i, n_outputs);
     c->market = (enum plan_market)random_below(&c->state, 3);
+    return load(c, dir, e);
+}
+
+int random_case_load(struct random_case *c,
+                     const char *dir,
+                     const char *pipeline,
+                     const char *offers,
+                     const char *config,
+                     struct err *e)
+{
+    *c = (struct random_case){0};
+    buf_init(&c->offers, 1 << 20);
+    buf_init(&c->transfers, 1 << 20);
+    buf_init(&c->storage, 1 << 20);
+    buf_init(&c->pipeline, 1 << 20);
+    buf_puts(&c->offers, offers);
+    buf_puts(&c->transfers, TRANSFER_COLUMNS);
+    buf_puts(&c->storage, STORAGE_COLUMNS);
+    buf_puts(&c->pipeline, pipeline);
     mkdir(dir, 0700);
-    if (write_csv(dir, "offers.csv", &c->offers, e) < 0 ||
-        write_csv(dir, "transfers.csv", &c->transfers, e) < 0 ||
-        write_csv(dir, "storage.csv", &c->storage, e) < 0)
-        return -1;
-    c->spec = spec_parse("random.yaml", buf_str(&c->pipeline), c->pipeline.len, dir, NULL, NULL, e);
-    c->catalog = c->spec ? catalog_open_dir(dir, e) : NULL;
-    c->config = c->catalog ? config_load(dir, e) : NULL;
-    c->throughputs = c->config ? throughputs_load(NULL, e) : NULL;
-    return c->throughputs ? 0 : -1;
+    AUTO_CLEAR(buf) struct buf text;
+    buf_init(&text, 1 << 16);
+    buf_puts(&text, config);
+    return write_file(dir, "config.yaml", &text, e) < 0 ? -1 : load(c, dir, e);
 }
 
 void random_case_clear(struct random_case *c)
