@@ -30,7 +30,7 @@ struct plans {
 };
 
 struct tally {
-    size_t cases, plans, scored_wrong;
+    size_t cases, plans, scored_wrong, risky;
     size_t windows_kept, windows_dropped, windows_lost, least_wrong;
     size_t weighed, above, tight;
     size_t marginals_dropped, marginals_lost;
@@ -97,6 +97,8 @@ static bool list_plans(struct dual *d, struct plans *out, struct tally *t)
             dual_outcome(d, s, options[s], level_of(d, options, s), &outcome);
             out->duration[out->n][s] = outcome.ns[LAYER_MID];
         }
+        t->risky +=
+            possible && out->scores[out->n].ns[LAYER_HIGH] > out->scores[out->n].ns[LAYER_MID];
         memcpy(out->options + out->n * d->n, options, d->n * sizeof *options);
         out->n += possible;
         for (size_t s = 0; s < d->n && ++options[s] == d->stages[s].n_options; s++)
@@ -530,6 +532,7 @@ int main(void)
     }
     CHECK(t.cases * 3 > n, "%zu plans of %zu random cases", t.plans, t.cases);
     CHECK(t.scored_wrong == 0, "each comes to what the model says");
+    CHECK(t.risky * 10 > t.plans, "and %zu may take longer at the high end", t.risky);
     CHECK(t.windows_lost == 0, "windows keep every plan within the deadline");
     CHECK(t.windows_dropped * 10 > t.windows_kept, "and drop %zu options, of %zu kept",
           t.windows_dropped, t.windows_kept);

@@ -80,7 +80,17 @@ static int compare_one(const struct random_case *c,
     return bad;
 }
 
-/* Every objective without limits, then with limits between and at the extremes. */
+static void pin_stage(struct random_case *c, const struct plan_problem *p, struct plan_query *q)
+{
+    size_t n;
+
+    q->pinned_stage = random_below(&c->state, (unsigned)c->spec->n_stages);
+    const size_t *places = plan_stage_places(p, q->pinned_stage, &n);
+    q->pinned_place = places[random_below(&c->state, (unsigned)n)];
+}
+
+/* Every objective without limits, then with limits between and at the extremes, and with one stage
+ * pinned to a location. */
 static int compare_all(struct random_case *c,
                        const struct plan_problem *p,
                        uint64_t seed,
@@ -104,14 +114,16 @@ static int compare_all(struct random_case *c,
     }
     if (time_s[0] == 0)
         return bad;
-    for (int k = 0; k < 6 && !bad; k++) {
-        static const double share[] = {0, 0.3, 0.6, 1, -0.05, 0.5};
+    for (int k = 0; k < 7 && !bad; k++) {
+        static const double share[] = {0, 0.3, 0.6, 1, -0.05, 0.5, 0.8};
         q.goal.objective = (enum spec_objective)(k == 5 ? 2 : random_below(&c->state, 4));
         q.goal.deadline_s =
             k == 1 ? (double)INFINITY : time_s[1] + share[k] * (time_s[0] - time_s[1]);
         q.goal.budget_usd =
             k != 1 && k < 4 ? (double)INFINITY : cost[0] + 0.4 * (cost[1] - cost[0]);
         q.risk_p95 = k == 2;
+        if (k == 6)
+            pin_stage(c, p, &q);
         bad += compare_one(c, p, q, seed, &a);
         plan_answer_clear(&a);
         ++*asked;
