@@ -192,6 +192,9 @@ again cut index.csv aws --region us-east-1
 is "$(json '[d["clouds"][0][k] for k in ("items", "items_dropped")]' <<<"$out")" "[6, 2]" \
     "a file that was begun again is counted once"
 again reset region_index aws --region us-east-1
+faults "/skus 1 xml-cut" "DescribeSpot 1 xml-cut"
+run catalog update --from aws --from gcp --region aws:us-east-1 --region gcp:us-central1
+is "$code" 0 "answers whose end is missing are asked for again $err"
 faults "index.csv 1 429" "/skus 1 429-date"
 run catalog update --from aws --from gcp --region aws:us-east-1 --region gcp:us-central1
 is "$code" 0 "too many requests $err"

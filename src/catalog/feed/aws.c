@@ -14,6 +14,8 @@
 /* The file of us-east-1 has 0.4 GB, that of all regions 5. */
 #define FILE_MAX_BYTES ((uint64_t)16 << 30)
 #define FILE_TIMEOUT_S 7200.0
+/* Of an answer that is no file, such as a proxy's page. */
+#define REFUSAL_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- on demand ---- */
 
@@ -74,15 +76,6 @@ static int begin(void *context, unsigned n, struct http_request *r, struct err *
     return 0;
 }
 
-static enum retry_verdict judge(void *context,
-                                const struct http_request *r,
-                                const struct http_answer *a,
-                                struct err *e)
-{
-    (void)context;
-    return retry_judge(r, a, e);
-}
-
 static int fetch_file(
     struct feed *f, const char *url, struct feed_list *list, size_t region, struct err *e)
 {
@@ -95,10 +88,10 @@ static int fetch_file(
         .sink = take,
         .progress = show,
         .context = &d,
-        .max_answer_bytes = 4096,
+        .max_answer_bytes = REFUSAL_MAX_BYTES,
         .timeout_s = FILE_TIMEOUT_S,
     };
-    const struct retry how = {.judge = judge, .prepare = begin, .context = &d};
+    const struct retry how = {.prepare = begin, .context = &d};
 
     feed_offers_init(&d.offers, name, list, region);
     if (feed_call(f, &request, "", &how, &answer, e) < 0)

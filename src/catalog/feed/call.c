@@ -187,34 +187,38 @@ static void add_message(const struct http_answer *a, struct err *e)
         err_set(e, is_key ? ERR_DENIED : said.kind, "%s: %.200s", said.text, message);
 }
 
+/* What is no JSON though it should be was cut on its way, or is a page of another host: the call is
+ * made again once. */
 static enum retry_verdict judge_json(void *context,
                                      const struct http_request *r,
                                      const struct http_answer *a,
                                      struct err *e)
 {
+    json_t **root_out = context;
+    json_error_t wrong;
     enum retry_verdict verdict = retry_judge(r, a, e);
 
-    (void)context;
-    if (verdict != RETRY_GOOD)
+    if (verdict != RETRY_GOOD) {
         add_message(a, e);
-    return verdict;
+        return verdict;
+    }
+    *root_out = json_loadb(a->body, a->body_bytes, 0, &wrong);
+    if (*root_out)
+        return RETRY_GOOD;
+    err_set(e, ERR_IO, "%.*s: the answer is no JSON: %s", (int)strcspn(r->url, "?"), r->url,
+            wrong.text);
+    return RETRY_AT_ONCE;
 }
 
 json_t *feed_get_json(struct feed *f, const char *url, size_t max_bytes, struct err *e)
 {
     AUTO_CLEAR(http_answer) struct http_answer answer = {0};
+    AUTO_JSON json_t *root = NULL;
     const struct http_request request = {
         .method = "GET", .url = url, .max_answer_bytes = max_bytes};
-    const struct retry how = {.judge = judge_json};
-    json_error_t wrong;
+    const struct retry how = {.judge = judge_json, .context = &root};
 
-    if (feed_call(f, &request, "", &how, &answer, e) < 0)
-        return NULL;
-    json_t *root = json_loadb(answer.body, answer.body_bytes, 0, &wrong);
-    if (!root)
-        err_set(e, ERR_IO, "%.*s: the answer is no JSON: %s", (int)strcspn(url, "?"), url,
-                wrong.text);
-    return root;
+    return feed_call(f, &request, "", &how, &answer, e) < 0 ? NULL : TAKE(root);
 }
 
 /* ---- pages ---- */

@@ -117,15 +117,18 @@ static enum retry_verdict judge(void *context,
 {
     const struct call *c = context;
     struct failure t = {0};
+    struct err why = {0};
     const char *date = http_answer_header(a, "date");
     int64_t there_ms = date ? time_from_http(date) : 0;
 
-    if (a->status >= 200 && a->status < 300)
-        return RETRY_GOOD;
     /* What is no XML has no code: proxies answer in HTML. */
-    xml_read(a->body, a->body_bytes, read_failure, &t, NULL);
+    int read = xml_read(a->body, a->body_bytes, read_failure, &t, &why);
     enum retry_verdict verdict = retry_judge(r, a, e);
-    if (!*t.code)
+    if (verdict == RETRY_GOOD && read < 0) {
+        err_set(e, why.kind, "%s in %s: %s", c->action, c->region, why.text);
+        return RETRY_AT_ONCE; /* it was cut on its way */
+    }
+    if (verdict == RETRY_GOOD || !*t.code)
         return verdict;
     enum err_kind kind = e->kind;
     if (one_of(t.code, throttled) || one_of(t.code, transient))
