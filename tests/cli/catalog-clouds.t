@@ -140,7 +140,7 @@ is "$(offers '[x["vcpus"] + " " + x["memory_gib"] for x in o if x["instance_type
     "['8 1032']" "vCPUs and memory"
 is "$(offers 'any(x["instance_type"] == "p99.48xlarge" for x in o)')" False \
     "accelerators without a name are left out"
-contains "$out" "1 instance types that the catalog does not describe" "and counted"
+contains "$out" "not used: other products (1), instance types that the catalog does not describe" "and counted"
 
 with_keys
 run catalog update --from aws --region us-east-1

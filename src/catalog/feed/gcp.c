@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "catalog/catalog.h"
 #include "catalog/feed/internal.h"
+#include "catalog/limits.h"
 #include "net/sigv4.h"
 
 #include <math.h>
@@ -157,6 +158,10 @@ static int put_part(
     struct catalog_offer_row row = feed_nothing();
 
     row.price_usd = read_price(sku);
+    if (!limit_known(&limit_price, row.price_usd)) {
+        list->dropped[FEED_DROP_PRICE]++;
+        return 0;
+    }
     for (size_t i = 0; i < json_array_size(regions); i++) {
         const char *name = json_string_value(json_array_get(regions, i));
         size_t region = name ? feed_list_region(list, name) : SIZE_MAX;

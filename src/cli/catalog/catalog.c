@@ -178,8 +178,8 @@ static void print_remarks(const struct app_catalog_updated *u,
         line.len = 0;
         buf_printf(&line, "%s: %s items read", c->cloud, text_count(c->items, count));
         for (size_t d = 0; d < c->dropped.n; d++)
-            buf_printf(&line, "%s %s %s",
-                       d ? "," : "; not used:", text_count(drops[d].count, count), drops[d].reason);
+            buf_printf(&line, "%s %s (%s)", d ? "," : "; not used:", drops[d].reason,
+                       text_count(drops[d].count, count));
         text_paragraph(out, buf_str(&line), 2, look);
         for (size_t k = 0; k < c->notes.n; k++) {
             line.len = 0;
@@ -300,11 +300,11 @@ const struct command command_catalog_update = {
         "With --from: reads the price lists that the clouds publish, region by region, and gives "
         "the offers in use their prices. Offers that the list no longer has go, new ones come, "
         "other regions and clouds stay.\n"
-        "  aws    the public offer files; spot prices by zone where there are AWS credentials, "
-        "else they stay as they were\n"
+        "  aws    the public offer files; with AWS credentials also the spot prices by zone\n"
         "  azure  the public retail prices, on demand and spot\n"
         "  gcp    the billing catalog, with the API key of GOOGLE_API_KEY: prices of cores, "
-        "memory and accelerators, added up for the instance types in use\n"
+        "memory\n"
+        "         and accelerators, added up for the instance types in use\n"
         "\n"
         "The report counts new, changed and gone offers and shows the largest changes. If one "
         "list fails, nothing changes.",

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const char *const regions[] = {"r1", "r2"};
+static const char *const regions[] = {"r1", "r2", "r3"};
 
 /* The price that a list has, NaN when it has none. */
 static double price(const struct feed_list *list, bool spot, const char *region, const char *type)
@@ -192,7 +192,7 @@ static void check_aws_faults(void)
 /* ---- Google ---- */
 
 #define SKU(text, usage, unit, units, nanos)                                                       \
-    "{\"description\": \"" text "\", \"serviceRegions\": [\"r1\", \"r9\"], \"category\": "         \
+    "{\"description\": \"" text "\", \"serviceRegions\": [\"r1\", \"r9\", \"r3\"], \"category\": " \
     "{\"resourceFamily\": \"Compute\", \"usageType\": \"" usage "\"}, \"pricingInfo\": "           \
     "[{\"pricingExpression\": {\"usageUnit\": \"" unit "\", \"tieredRates\": [{\"unitPrice\": "    \
     "{\"units\": \"0\", \"nanos\": 0}}, {\"unitPrice\": {\"units\": " units ", \"nanos\": " nanos  \
@@ -250,9 +250,13 @@ static void check_gcp_skus(void)
         AUTO_JSON json_t *page = json_loads(text, 0, NULL);
         const char *next = NULL;
         struct err e = {0};
-        feed_list_init(&list, FEED_GCP, regions, 2);
+        feed_list_init(&list, FEED_GCP, regions, 3);
         CHECK(page && feed_gcp_page(page, &list, &next, &e) == 0 && next && strcmp(next, "t") == 0,
               "%s", e.text);
+        size_t dropped = 0;
+        for (size_t d = 0; d < FEED_N_DROPS; d++)
+            dropped += list.dropped[d];
+        CHECK(dropped == isnan(cases[i].usd), "SKU %zu: dropped %zu times", i, dropped);
         CHECK(same(price(&list, cases[i].spot, "r1", cases[i].part), cases[i].usd) &&
                   isnan(price(&list, !cases[i].spot, "r1", cases[i].part)) &&
                   isnan(price(&list, cases[i].spot, "r2", cases[i].part)),
