@@ -349,20 +349,35 @@ static void join_rows(const struct label_run *r,
         }
 }
 
+/* Whether the i-th child speaks of other times than those before it: then no row of the join beats
+ * another, as no label of a child does. */
+static bool is_apart(const struct label_run *r, const struct step *s, size_t i)
+{
+    size_t n = r->steps[s->group->children[i]].after.n;
+
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < i; j++)
+            for (size_t m = 0; m < r->steps[s->group->children[j]].after.n; m++)
+                if (s->child_entry[i][k] == s->child_entry[j][m])
+                    return false;
+    return n > 0 || i == 0;
+}
+
 static void join_child(struct label_run *r, const struct step *s, size_t i, size_t cell)
 {
     const struct step *child = &r->steps[s->group->children[i]];
+    bool apart = is_apart(r, s, i);
 
     list_reset(&r->next, s->group->n_children, r->joined.n_times);
     for (size_t a = 0; a < r->joined.n; a++)
         for (size_t b = child->first[cell]; b < child->first[cell + 1] && !out_of_time(r); b++) {
             join_rows(r, s, i, b, list_at(&r->joined, a), r->row);
-            if (i == 0) /* a child's labels do not beat each other */
+            if (apart)
                 memcpy(list_add(&r->next), r->row, r->next.stride * sizeof *r->row);
             else
                 set_insert(&r->next, r->row);
         }
-    if (i == 0) {
+    if (apart) {
         struct list swap = r->joined;
         r->joined = r->next;
         r->next = swap;
