@@ -185,7 +185,7 @@ int exhaustive_solve(const struct ask *ask, struct solution *out, struct err *e)
     out->found = false;
     if (!en.too_many)
         descend(&en, 0);
-    out->proven = !en.stopped;
+    out->proven = out->settled = !en.stopped;
     out->bound = out->found && out->proven ? goal_value(&ask->goal, (double)out->totals.microusd,
                                                         (double)out->totals.ns[LAYER_MID])
                                            : 0;

@@ -10,6 +10,8 @@
 #define DUAL_CAP_BYTES ((size_t)160 << 20)
 /* A plan with less than this times the best value is better: sums are rounded. */
 #define VALUE_TOLERANCE 1e-9
+/* Products and weighted sums that differ by less are equal, as in goal.c. */
+#define SAME_VALUE 1e-13
 
 /* ---- layout ---- */
 
@@ -440,7 +442,8 @@ static bool is_better(const struct dual *d, const struct dual_score *a, const st
 {
     double va = value_of(d, a), vb = value_of(d, b);
 
-    if (va != vb)
+    bool is_whole = d->aim.objective == SPEC_COST || d->aim.objective == SPEC_TIME;
+    if (fabs(va - vb) > (is_whole ? 0 : SAME_VALUE * fmax(va, vb)))
         return va < vb;
     if (a->microusd != b->microusd)
         return a->microusd < b->microusd;

@@ -426,30 +426,54 @@ static double bound_of(const struct goal *g, const struct dual_aim *aim, double 
     return bound / 1e6 * (1 - g->weight);
 }
 
-/* Among plans of the least time the cheapest, among plans of the least cost the fastest; so too
- * among plans that cost nothing, which are all worth the same by dollars x hours. */
-static void settle_second(struct dual *d, double *lambda)
+/* Looks for a plan of the objective that costs less, until there is none. */
+static void settle_cheaper(struct dual *d, struct finding *out)
 {
+    double budget = d->aim.budget_microusd;
+
+    do {
+        d->aim.budget_microusd = (double)d->best.microusd - 1;
+        d->may_tie = true;
+        d->found = false;
+        search(d, out);
+    } while (d->found && out->proven && d->best.microusd > 0);
+    d->aim.budget_microusd = budget;
+    d->found = true;
+}
+
+/* Among plans of the least time the cheapest, among plans of the least cost the fastest; so too
+ * among plans that cost nothing, which are all worth the same by dollars x hours. Among plans of
+ * another objective the cheapest. */
+static void settle_second(struct dual *d, struct solution *out)
+{
+    const struct cutoff *whole = d->cutoff;
     struct dual_aim before = d->aim;
+    bool is_simple = before.objective == SPEC_COST || before.objective == SPEC_TIME;
+    /* Products and sums are hardly ever equal, and then only by the way: less time for them. */
+    struct cutoff cutoff = is_simple ? cutoff_for_second(whole) : cutoff_for_ties(whole);
     struct finding second = {0};
 
-    bool is_free = d->aim.objective == SPEC_VALUE && d->best.microusd == 0;
-    if (d->aim.objective == SPEC_COST || is_free) {
+    d->cutoff = &cutoff;
+    if (d->aim.objective == SPEC_COST || d->best.microusd == 0) {
         d->aim.objective = SPEC_TIME;
         d->aim.budget_microusd = (double)d->best.microusd;
         d->aim.layer = LAYER_MID;
         d->aim.limit_ns[LAYER_MID] =
             fmin(d->aim.limit_ns[LAYER_MID], (double)d->best.ns[LAYER_MID]);
+        search(d, &second);
     } else if (d->aim.objective == SPEC_TIME) {
         d->aim.objective = SPEC_COST;
         d->aim.limit_ns[LAYER_MID] = (double)d->best.ns[LAYER_MID];
         d->aim.layer = LAYER_MID;
+        search(d, &second);
     } else {
-        return;
+        settle_cheaper(d, &second);
+        second.lambda = out->lambda;
     }
-    search(d, &second);
     d->aim = before;
-    *lambda = second.lambda;
+    d->cutoff = whole;
+    out->lambda = second.lambda;
+    out->settled = second.proven;
 }
 
 /* A first plan within the limits. Where annealing finds none, the fastest plan within the budget
@@ -525,8 +549,11 @@ bool dual_solve(const struct ask *ask, struct solution *out)
         first.bound = first.lambda = 0; /* those found were of another objective */
     out->lambda = first.lambda;
     out->proven = first.proven;
-    if (first.proven && d->found)
-        settle_second(d, &out->lambda);
+    bool is_known = out->found && d->found && d->best.microusd == out->totals.microusd &&
+                    d->best.ns[LAYER_MID] == out->totals.ns[LAYER_MID];
+    out->settled = first.proven;
+    if (first.proven && d->found && !is_known)
+        settle_second(d, out);
     out->found = d->found;
     double value = goal_value(&ask->goal, (double)d->best.microusd, (double)d->best.ns[LAYER_MID]);
     out->bound = first.proven && d->found ? value

@@ -143,7 +143,9 @@ static bool not_worth_it(struct search *s, double bound)
         return true;
     if (s->tie_nodes++ == 0)
         s->ties = cutoff_for_ties(s->cutoff);
-    return s->tie_nodes > TIE_NODES || cutoff_is_past(&s->ties);
+    bool is_enough = s->tie_nodes > TIE_NODES || cutoff_is_past(&s->ties);
+    s->ties_left = s->ties_left || is_enough;
+    return is_enough;
 }
 
 /* Bounds the node and thins it out, again while that helps: first on coarse states, then on those
@@ -351,8 +353,10 @@ static void search_in_two(struct search *s, struct domain *d)
     s->open_bound = (double)INFINITY;
     s->tie_nodes = 0;
     keep_possible(s, d);
-    if (!few_proven || !is_within(d, &few))
-        explore(s, d, 0);
+    if (few_proven && is_within(d, &few))
+        return;
+    s->ties_left = false;
+    explore(s, d, 0);
 }
 
 static void search_run(struct search *s, const struct ask *ask)
@@ -393,6 +397,7 @@ static void solve_once(const struct ask *ask, enum solve_kind kind, struct solut
     search_run(&s, ask);
     out->found = s.found;
     out->proven = !s.stopped;
+    out->settled = !s.stopped && !s.ties_left;
     if (s.found)
         out->totals = s.incumbent.best;
     out->lambda = s.lambda;
@@ -421,8 +426,10 @@ static void solve_time(const struct ask *ask, struct solution *out)
     }
     then.goal.objective = SPEC_COST;
     then.goal.deadline_ns = out->totals.ns[LAYER_MID];
+    then.cutoff = cutoff_for_second(&ask->cutoff);
     solve_once(&then, SOLVE, &cheapest);
     out->lambda = cheapest.lambda;
+    out->settled = cheapest.proven;
     if (cheapest.found)
         out->totals = cheapest.totals;
     else if (was_known) /* as fast, but not at the price that is known to be possible */
@@ -448,14 +455,36 @@ static bool settle_by_bounds(const struct ask *ask, struct solution *out)
     return true;
 }
 
+/* Of the plans that cost no more than the known one, the fastest. */
+static void settle_fastest(const struct ask *ask, struct solution *io)
+{
+    AUTO_MEM struct pick *picks = mem_zero(ask->p->n_stages, sizeof *picks);
+    struct solution fastest = {.found = true, .totals = io->totals, .picks = picks};
+    struct ask then = *ask;
+
+    then.goal.objective = SPEC_TIME;
+    then.goal.budget_microusd = io->totals.microusd;
+    then.cutoff = cutoff_for_second(&ask->cutoff);
+    if (!dual_solve(&then, &fastest))
+        return;
+    io->settled = fastest.proven;
+    if (!fastest.found)
+        return;
+    io->totals = fastest.totals;
+    memcpy(io->picks, picks, ask->p->n_stages * sizeof *picks);
+}
+
 /* Where needs form cycles labels are many, and the multipliers of dual.h find and prove plans
  * sooner. For cost alone bounds settle most questions at once: they come first. */
 static bool solve_dag(const struct ask *ask, struct solution *out)
 {
     bool time_counts = ask->goal.objective != SPEC_COST || ask->goal.deadline_ns != INT64_MAX;
 
-    if (!time_counts && ask->method == PLAN_BY_SHAPE && settle_by_bounds(ask, out))
+    if (!time_counts && ask->method == PLAN_BY_SHAPE && settle_by_bounds(ask, out)) {
+        if (out->found && !out->settled)
+            settle_fastest(ask, out);
         return true;
+    }
     return dual_solve(ask, out);
 }
 

@@ -195,6 +195,8 @@ static inline bool cutoff_is_past(const struct cutoff *l)
 /* cutoff.c */
 /* The end of this share of a query's limit. */
 struct cutoff cutoff_of(const struct plan_query *query, double share);
+/* What remains for the best plan by the second criterion: a tenth of the limit. */
+struct cutoff cutoff_for_second(const struct cutoff *l);
 /* What remains for choosing between equal plans: a tenth of the time so far, or a hundredth of the
  * limit where that is longer: then small problems are always settled, whatever the machine. */
 struct cutoff cutoff_for_ties(const struct cutoff *l);
@@ -213,6 +215,8 @@ struct solution {
     struct pick *picks; /* caller's storage, n_stages */
     struct totals totals;
     bool proven;   /* found: optimal; not found: nothing exists */
+    bool settled;  /* proven: of the plans with this objective none is cheaper, or as cheap and
+                    * faster  (for the least cost: none is faster) */
     double bound;  /* of goal_value */
     double lambda; /* micro-dollars a nanosecond that bounded it best; 0 = none */
 };

@@ -156,6 +156,7 @@ static void answer_found(const struct question *q, struct solution *s, struct pl
     a->bound = goal_public_bound(&q->ask.goal, bound);
     a->gap = value > bound ? (value - bound) / value : 0;
     a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
+    a->tie_break_proven = a->gap == 0 && s->settled;
 }
 
 /* ---- the answer ---- */

@@ -100,8 +100,8 @@ struct plan_query {
     enum plan_solver solver;
     enum plan_method method;
     double solve_limit_s;
-    double begun_s; /* when the limit began to run, by now_s; NAN = with the question */
-    double share;   /* of the limit, for this question: what follows has the rest */
+    double begun_s;        /* when the limit began to run, by now_s; NAN = with the question */
+    double share;          /* of the limit, for this question: what follows has the rest */
     double (*now_s)(void); /* monotonic clock */
     bool pareto;           /* also every non-dominated (cost, time) plan */
     size_t pareto_limit;   /* at most this many plans; 0 = 1000 */
@@ -121,6 +121,9 @@ struct plan_answer {
     double objective; /* dollars, seconds, dollar-hours or the weighted sum */
     double bound;     /* proven lower bound on the objective, same unit */
     double gap;       /* (objective - bound) / objective; 0 is a proof */
+    /* Proven, too: of the plans with this objective none is cheaper, or for the least cost faster.
+     */
+    bool tie_break_proven;
     double elapsed_s;
     size_t offers_considered; /* priced (offer, market) pairs looked at over all stages */
     /* infeasible, limit: why, and plans without budget and deadline as far as they are known. */

@@ -185,6 +185,7 @@ static void simplify(struct app_plan *p)
     a->objective = app_plan_objective(&p->settings.goal, simple.cost_microusd, simple.time_s);
     a->gap = a->objective > a->bound ? (a->objective - a->bound) / a->objective : 0;
     a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
+    a->tie_break_proven = a->tie_break_proven && p->simplify_complete;
 }
 
 int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)

@@ -233,6 +233,7 @@ struct app_plan_report {
     struct plan_point point;
     int64_t cost_low_microusd, cost_high_microusd; /* high: FIELD_NONE past all bounds */
     double time_low_s, time_high_s, bound, gap;
+    bool tie_break_proven; /* by the second criterion no plan of the same objective is better */
     struct field_records stages;       /* struct app_plan_stage, in the order of the file */
     struct field_records single_cloud; /* struct app_plan_single, ascending cost */
     const char *best_single_cloud;     /* NULL = no single cloud has a plan */

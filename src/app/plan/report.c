@@ -193,6 +193,9 @@ static const struct field report_fields[] = {
     OF_PLAN(DURATION, time_high_s, .unit = "s", .help = "Time at the high end of the estimates."),
     REPORT(REAL, bound, .is_absent = is_infeasible, .help = "Lower bound on the objective, in its unit."),
     OF_PLAN(REAL, gap, .help = "(objective - bound) / objective."),
+    OF_PLAN(BOOL, tie_break_proven,
+            .help = "Whether it is proven that no plan of the same objective is better by the second "
+                    "criterion: time for cost, cost otherwise."),
     REPORT(TEXT, reason, .omit_none = true, .help = "Why there is no plan."),
     REPORT(RECORD, cheapest, .record = &point_record, .is_absent = has_plan,
            .help = "Cheapest plan without the constraints."),
@@ -391,6 +394,7 @@ static int report_plan(const struct app_plan *p,
     out->time_low_s = plan->time_low_s;
     out->time_high_s = plan->time_high_s;
     out->gap = p->answer.gap;
+    out->tie_break_proven = p->answer.tie_break_proven;
     out->single_cloud = (struct field_records){p->singles, p->n_singles};
     out->best_single_cloud = app_plan_best_single(p);
     out->single_cloud_complete = p->singles_complete;

@@ -269,7 +269,10 @@ static void print_proof(const struct app_plan_report *r, FILE *out)
     if (r->optimum)
         print_simplified(r, out, search);
     else if (!strcmp(r->status, "optimal"))
-        fprintf(out, "optimal: proven, gap 0 over %s\n", search);
+        fprintf(out, "optimal: proven, gap 0 over %s%s\n", search,
+                r->tie_break_proven             ? ""
+                : !strcmp(r->objective, "cost") ? "; as cheap a plan may be faster"
+                                                : "; as good a plan may be cheaper");
     else if (r->bound > 0)
         fprintf(out, "feasible: not proven, gap %.2g %% over %s: no plan is below %s\n",
                 r->gap * 100, search, objective_value(r->objective, r->bound, bound));

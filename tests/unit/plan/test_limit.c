@@ -33,7 +33,7 @@ static double stopped_clock(void)
 
 struct tally {
     size_t answers, cut, limits, partial;
-    size_t wrong_bound, wrong_status, lost, wrong_frontier, wrong_advice;
+    size_t wrong_bound, wrong_status, wrong_tie, lost, wrong_frontier, wrong_advice;
 };
 
 /* All points up to that cost are there, and all of them if the frontier is complete. */
@@ -81,6 +81,9 @@ static void check_cut(const struct plan_answer *cut,
         return;
     t->wrong_bound += cut->objective < whole->objective - slack;
     t->wrong_status += cut->status == PLAN_OPTIMAL && cut->objective > whole->objective + slack;
+    t->wrong_tie +=
+        cut->tie_break_proven && (cut->plan.cost_microusd != whole->plan.cost_microusd ||
+                                  cut->plan.time_s != whole->plan.time_s);
     if (cut->n_pareto > 0) {
         t->partial += !cut->pareto_complete && cut->pareto_complete_microusd >= 0;
         t->wrong_frontier += !frontier_holds(cut, whole);
@@ -189,6 +192,7 @@ int main(void)
     CHECK(t.wrong_bound == 0, "no bound is above the optimum (%zu are)", t.wrong_bound);
     CHECK(t.wrong_status == 0, "optimal is proven, infeasible has no plan (%zu are wrong)",
           t.wrong_status);
+    CHECK(t.wrong_tie == 0, "a proven tie has the best second criterion (%zu do not)", t.wrong_tie);
     CHECK(t.lost == 0, "a plan that a glance finds is never missing (%zu are)", t.lost);
     CHECK(t.wrong_frontier == 0, "frontiers are complete as far as they say (%zu are not)",
           t.wrong_frontier);
