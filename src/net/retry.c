@@ -53,12 +53,11 @@ static bool is_cancelled(const struct retry *how)
 /* Whether the time came; false: the caller wants no more. */
 static bool wait_s(const struct retry *how, double s)
 {
-    double until = time_monotonic_s() + s;
+    double until = time_monotonic_s() + s, left = s;
 
-    for (double left = s; left > 0; left = until - time_monotonic_s()) {
-        if (is_cancelled(how))
-            return false;
+    while (left > 0 && !is_cancelled(how)) {
         usleep((useconds_t)(fmin(left, SLICE_S) * 1e6) + 1);
+        left = until - time_monotonic_s();
     }
     return !is_cancelled(how);
 }

@@ -83,16 +83,18 @@ static int64_t unknown_since(const json_t *types, const char *type, int64_t from
     return since_s;
 }
 
-/* The type was asked for from since_s until now. */
+/* The type was asked for from since_s until now, and before that what the ranges that reach since_s
+ * say of it. */
 static void note_range(json_t *types, const char *type, int64_t since_s, int64_t now_s)
 {
-    struct range r;
+    const char *const names[] = {type, ALL_TYPES};
     int64_t from_s = since_s;
 
-    if (read_range(types, type, &r) && r.from_s < since_s && r.to_s >= since_s)
-        from_s = r.from_s;
-    else if (read_range(types, ALL_TYPES, &r) && r.from_s < since_s && r.to_s >= since_s)
-        from_s = r.from_s;
+    for (size_t i = 0; i < 2; i++) {
+        struct range r;
+        if (read_range(types, names[i], &r) && r.to_s >= since_s && r.from_s < from_s)
+            from_s = r.from_s;
+    }
     json_object_set_new(types, type, json_pack("[I, I]", (json_int_t)from_s, (json_int_t)now_s));
 }
 

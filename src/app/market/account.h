@@ -10,7 +10,6 @@ struct market_import;
 struct app_market_account {
     struct app *app;
     const struct config *config;
-    const struct answer *out;
     const char *region;      /* NULL = those of the configuration, else the account's */
     struct field_list types; /* none = all */
     double days;

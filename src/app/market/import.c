@@ -259,7 +259,6 @@ static int add_all(
 {
     const struct app_market_account account = {.app = im->app,
                                                .config = app_config(im->app, e),
-                                               .out = im->out,
                                                .region = q->region,
                                                .types = q->types,
                                                .days = isnan(q->days) ? 30 : q->days,

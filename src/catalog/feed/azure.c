@@ -10,7 +10,7 @@
 #define FIRST_PATH "/api/retail/prices"
 #define VERSION "2023-01-01-preview"
 #define PAGE_MAX_BYTES ((size_t)16 << 20)
-#define LINK_MAX_BYTES 8192
+#define LINK_MAX_BYTES ((size_t)8192)
 
 static const char *text_of(const json_t *item, const char *key)
 {
@@ -98,7 +98,7 @@ int feed_azure_page(
     if (!link || !*link)
         return 0;
     if (strlen(link) > LINK_MAX_BYTES)
-        return err_set(e, ERR_IO, "NextPageLink is longer than %d bytes", LINK_MAX_BYTES);
+        return err_set(e, ERR_IO, "NextPageLink is longer than %zu bytes", LINK_MAX_BYTES);
     *next_out = rest_of_link(link);
     if (**next_out == '/')
         return 0;
