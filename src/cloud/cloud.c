@@ -289,6 +289,26 @@ int cloud_free_hosts(struct cloud *c,
     return 0;
 }
 
+int cloud_zones(struct cloud *c,
+                const struct cloud_request *request,
+                char (*out)[CLOUD_ZONE_BYTES],
+                size_t max,
+                size_t *n_out,
+                struct cloud_error *e)
+{
+    struct cloud_request r = *request;
+
+    *e = (struct cloud_error){0};
+    *n_out = 0;
+    if (!r.owner)
+        r.owner = c->options.owner;
+    if (!c->driver->zones)
+        return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no zones", c->driver->name);
+    if (check_request(&r, e) < 0 || c->driver->zones(c, &r, out, max, n_out, e) < 0)
+        return failed(c, "list zones", "", e);
+    return 0;
+}
+
 int cloud_look(struct cloud *c, const char *token, struct cloud_machine *out, struct cloud_error *e)
 {
     *e = (struct cloud_error){0};

@@ -202,6 +202,17 @@ typedef int cloud_free_hosts_fn(struct cloud *c,
                                 size_t *n_out,
                                 struct cloud_error *e);
 cloud_free_hosts_fn cloud_free_hosts;
+/* Clouds on the network: zones of the region that offer the request's instance type, sorted, at
+ * most max. A launch is for one zone, or the cloud chooses: a caller that tries one zone after the
+ * other takes another token for each. None: -1 with CLOUD_UNSUPPORTED. Other clouds: the same. */
+#define CLOUD_ZONE_BYTES 64
+typedef int cloud_zones_fn(struct cloud *c,
+                           const struct cloud_request *request,
+                           char (*out)[CLOUD_ZONE_BYTES],
+                           size_t max,
+                           size_t *n_out,
+                           struct cloud_error *e);
+cloud_zones_fn cloud_zones;
 /* All machines of this owner that may still bill, whichever process launched them. visit may
  * call the cloud; -1 from it ends the list. */
 typedef int cloud_visit(void *context, const struct cloud_machine *m, struct err *e);

@@ -29,6 +29,7 @@ struct cloud_driver {
     cloud_terminate_fn *terminate;
     cloud_list_fn *list;
     cloud_free_hosts_fn *free_hosts; /* optional: NULL where hosts have no names beforehand */
+    cloud_zones_fn *zones;           /* optional: NULL where there are none to choose from */
     cloud_clean_fn *clean;           /* optional: NULL where launches leave nothing */
     cloud_check_fn *check;           /* optional: NULL where there is no account */
     /* Optional: NULL where events cannot be foreseen. */

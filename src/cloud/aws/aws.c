@@ -87,6 +87,7 @@ const struct cloud_driver cloud_aws = {
     .look = aws_look,
     .terminate = aws_terminate,
     .list = aws_list,
+    .zones = ec2_zones,
     .clean = ec2_clean,
     .check = ec2_check,
 };

@@ -93,16 +93,8 @@ struct ec2_shared {
 /* Creates what is missing. is_young of *out_young: what was just created is not visible yet. */
 int ec2_share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct cloud_error *e);
 
-#define EC2_ZONES_MAX 32
-struct ec2_zones {
-    char names[EC2_ZONES_MAX][64];
-    size_t n;
-};
-/* Zones that offer the type, sorted: the request's alone if it names one. UNSUPPORTED: none. */
-int ec2_find_zones(struct ec2 *a,
-                   const struct cloud_request *request,
-                   struct ec2_zones *out,
-                   struct cloud_error *e);
+/* As cloud_zones: the request's zone alone if it names one. */
+cloud_zones_fn ec2_zones;
 
 /* ---- instance.c ---- */
 
@@ -133,11 +125,10 @@ int ec2_terminate(struct ec2 *a, const struct ec2_ids *ids, struct cloud_error *
 cloud_launch_fn ec2_launch;
 cloud_clean_fn ec2_clean;
 cloud_check_fn ec2_check;
-/* The fields of RunInstances for one zone. user_data: base64. */
+/* The fields of RunInstances. */
 void ec2_form_run(struct ec2_call *x,
                   const struct cloud_request *request,
                   const struct ec2_image *image,
-                  const struct ec2_shared *shared,
-                  const char *zone);
+                  const struct ec2_shared *shared);
 
 #endif

@@ -1,5 +1,9 @@
-/* Launches an instance: the one that a token stands for, or a new one in the first zone that has
- * it. aws.c lists the function. */
+/* Launches an instance: the one that a token stands for, or a new one in the request's zone. aws.c
+ * lists the function.
+ *
+ * A token is tried in one zone only. EC2's own tokens hold within a zone: if an answer of one zone
+ * were lost and the call came again, another zone would launch a second machine. Without a zone in
+ * the request EC2 chooses one, and the token holds within the region. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cloud/aws/internal.h"
@@ -34,11 +38,11 @@ static void add_user_data(struct ec2_call *x, const char *login)
     ec2_add(x, (const char *)base64, "UserData");
 }
 
-/* Of the owner, whose account others share, and of the zone: a zone that refuses is followed by the
- * next. Everything else must be the same when a token comes again, or EC2 refuses it. */
-static void add_client_token(struct ec2_call *x, const struct cloud_request *r, const char *zone)
+/* Of the owner, whose account others share. Everything else must be the same when a token comes
+ * again, or EC2 refuses it. */
+static void add_client_token(struct ec2_call *x, const struct cloud_request *r)
 {
-    AUTO_MEM char *text = mem_printf("%s\n%s\n%s", r->owner, r->token, zone);
+    AUTO_MEM char *text = mem_printf("%s\n%s", r->owner, r->token);
     const struct sha256_digest digest = sha256_of(text, strlen(text));
     char hex[SHA256_HEX];
 
@@ -80,8 +84,7 @@ static void add_spot(struct ec2_call *x, const struct cloud_request *r)
 void ec2_form_run(struct ec2_call *x,
                   const struct cloud_request *r,
                   const struct ec2_image *image,
-                  const struct ec2_shared *shared,
-                  const char *zone)
+                  const struct ec2_shared *shared)
 {
     char disk[32];
 
@@ -91,10 +94,11 @@ void ec2_form_run(struct ec2_call *x,
     ec2_add(x, "1", "MinCount");
     ec2_add(x, "1", "MaxCount");
     ec2_add(x, shared->key, "KeyName");
-    add_client_token(x, r, zone);
+    add_client_token(x, r);
     add_user_data(x, image->login);
     ec2_add(x, "terminate", "InstanceInitiatedShutdownBehavior");
-    ec2_add(x, zone, "Placement.AvailabilityZone");
+    if (*r->zone)
+        ec2_add(x, r->zone, "Placement.AvailabilityZone");
     add_spot(x, r);
     ec2_add(x, image->device, "BlockDeviceMapping.1.DeviceName");
     ec2_add(x, disk, "BlockDeviceMapping.1.Ebs.VolumeSize");
@@ -139,7 +143,7 @@ static int resolve(struct ec2 *a,
     return -1;
 }
 
-/* ---- one zone ---- */
+/* ---- a new one ---- */
 
 static int take_new(struct ec2 *a,
                     const struct ec2_call *x,
@@ -164,17 +168,15 @@ static int take_new(struct ec2 *a,
     return take_known(&t, request, out, e);
 }
 
-/* *is_open: an instance may be there although the answers say otherwise. */
 static int run(struct ec2 *a,
                const struct cloud_request *request,
                const struct ec2_image *image,
                const struct ec2_shared *shared,
-               const char *zone,
                struct cloud_machine *out,
                struct ec2_call *x,
                struct cloud_error *e)
 {
-    ec2_form_run(x, request, image, shared, zone);
+    ec2_form_run(x, request, image, shared);
     if (ec2_send(a, x, e) == 0)
         return take_new(a, x, request, image->login, out, e);
     if (ec2_failed_with(x, "IdempotentParameterMismatch") ||
@@ -190,12 +192,11 @@ static bool is_refusal(enum cloud_failure f)
 }
 
 /* Shares and launches, until what was just created can be named. */
-static int run_in_zone(struct ec2 *a,
-                       const struct cloud_request *request,
-                       const struct ec2_image *image,
-                       const char *zone,
-                       struct cloud_machine *out,
-                       struct cloud_error *e)
+static int run_shared(struct ec2 *a,
+                      const struct cloud_request *request,
+                      const struct ec2_image *image,
+                      struct cloud_machine *out,
+                      struct cloud_error *e)
 {
     int64_t until_ms = cloud_now_ms(a->cloud) + YOUNG_MS;
     bool is_young, is_open = false;
@@ -205,7 +206,7 @@ static int run_in_zone(struct ec2 *a,
         struct ec2_shared shared;
         ec2_call_init(&x, "RunInstances");
         if (ec2_share(a, &shared, &is_young, e) == 0) {
-            if (run(a, request, image, &shared, zone, out, &x, e) == 0)
+            if (run(a, request, image, &shared, out, &x, e) == 0)
                 return 0;
             is_young = x.is_young;
             is_open = is_open || x.is_open;
@@ -214,54 +215,16 @@ static int run_in_zone(struct ec2 *a,
             break;
         cloud_wait(a->cloud, wait_s);
     }
-    if (!is_open || !is_refusal(e->failure))
+    if (!is_refusal(e->failure))
+        return -1;
+    /* What EC2's own choice of a zone lacks, no zone has. */
+    if (!*request->zone && e->scope == CLOUD_ZONE)
+        e->scope = CLOUD_REGION;
+    if (!is_open)
         return -1;
     /* An earlier try has no answer: this refusal does not prove that there is no instance. */
     AUTO_MEM char *text = mem_dup(e->err.text);
     return cloud_fail(e, CLOUD_UNKNOWN, e->scope, "%s, after a try without an answer", text);
-}
-
-/* ---- all zones ---- */
-
-/* The refusals of zones, as one. */
-struct refusals {
-    char text[300];
-    size_t n;
-    bool lacks_capacity;
-};
-
-static bool note_refusal(struct refusals *r, const char *zone, const struct cloud_error *e)
-{
-    size_t at = strlen(r->text);
-
-    if (e->scope != CLOUD_ZONE || (e->failure != CLOUD_CAPACITY && e->failure != CLOUD_UNSUPPORTED))
-        return false;
-    r->lacks_capacity = r->lacks_capacity || e->failure == CLOUD_CAPACITY;
-    const char *code =
-        strncmp(e->err.text, "RunInstances: ", 14) == 0 ? e->err.text + 14 : e->err.text;
-    snprintf(r->text + at, sizeof r->text - at, "%s%s %.*s", r->n++ ? ", " : "", zone,
-             (int)strcspn(code, ":"), code);
-    return true;
-}
-
-static int run_in_zones(struct ec2 *a,
-                        const struct cloud_request *request,
-                        const struct ec2_image *image,
-                        const struct ec2_zones *zones,
-                        struct cloud_machine *out,
-                        struct cloud_error *e)
-{
-    struct refusals refusals = {0};
-
-    for (size_t i = 0; i < zones->n; i++) {
-        if (run_in_zone(a, request, image, zones->names[i], out, e) == 0)
-            return 0;
-        if (!note_refusal(&refusals, zones->names[i], e) || *request->zone)
-            return -1;
-    }
-    return cloud_fail(e, refusals.lacks_capacity ? CLOUD_CAPACITY : CLOUD_UNSUPPORTED, CLOUD_REGION,
-                      "no zone of %s has a %s%s: %s", a->cloud->options.region,
-                      request->instance_type, request->spot ? " (spot)" : "", refusals.text);
 }
 
 int ec2_launch(struct cloud *c,
@@ -272,7 +235,8 @@ int ec2_launch(struct cloud *c,
     struct ec2 *a = c->priv;
     struct cloud_tagged known;
     struct ec2_image image;
-    struct ec2_zones zones;
+    char zone[1][CLOUD_ZONE_BYTES];
+    size_t n;
 
     if (*request->region && strcmp(request->region, c->options.region) != 0)
         return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "a machine in %s was asked for in %s",
@@ -282,7 +246,7 @@ int ec2_launch(struct cloud *c,
     int found = ec2_find(a, request->token, &known, NULL, e);
     if (found)
         return found < 0 ? -1 : take_known(&known, request, out, e);
-    if (ec2_find_image(a, request, &image, e) < 0 || ec2_find_zones(a, request, &zones, e) < 0)
+    if (ec2_find_image(a, request, &image, e) < 0 || ec2_zones(c, request, zone, 1, &n, e) < 0)
         return -1;
-    return run_in_zones(a, request, &image, &zones, out, e);
+    return run_shared(a, request, &image, out, e);
 }

@@ -228,14 +228,19 @@ int ec2_share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct clou
 
 /* ---- zones ---- */
 
+struct zones {
+    char (*names)[CLOUD_ZONE_BYTES];
+    size_t n, max;
+};
+
 static int keep_zone(void *context, const struct xml *item, struct cloud_error *e)
 {
-    struct ec2_zones *z = context;
+    struct zones *z = context;
     const char *name = xml_text(item, "location");
 
     (void)e;
-    if (z->n < EC2_ZONES_MAX && *name && strlen(name) < sizeof z->names[0])
-        COPY(z->names[z->n++], name);
+    if (z->n < z->max && *name && strlen(name) < CLOUD_ZONE_BYTES)
+        memcpy(z->names[z->n++], name, strlen(name) + 1);
     return 0;
 }
 
@@ -244,25 +249,28 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-int ec2_find_zones(struct ec2 *a,
-                   const struct cloud_request *request,
-                   struct ec2_zones *out,
-                   struct cloud_error *e)
+int ec2_zones(struct cloud *c,
+              const struct cloud_request *request,
+              char (*out)[CLOUD_ZONE_BYTES],
+              size_t max,
+              size_t *n_out,
+              struct cloud_error *e)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
+    struct zones z = {out, 0, max};
 
-    *out = (struct ec2_zones){0};
     ec2_call_init(&x, "DescribeInstanceTypeOfferings");
     ec2_add(&x, "availability-zone", "LocationType");
     ec2_add_filter(&x, 1, "instance-type", (const char *[]){request->instance_type, NULL});
     if (*request->zone)
         ec2_add_filter(&x, 2, "location", (const char *[]){request->zone, NULL});
-    if (ec2_each(a, &x, "instanceTypeOfferingSet", keep_zone, out, e) < 0)
+    if (ec2_each(c->priv, &x, "instanceTypeOfferingSet", keep_zone, &z, e) < 0)
         return -1;
-    qsort(out->names, out->n, sizeof *out->names, by_name);
-    if (out->n)
+    qsort(out, z.n, sizeof *out, by_name);
+    *n_out = z.n;
+    if (z.n)
         return 0;
     return cloud_fail(e, CLOUD_UNSUPPORTED, *request->zone ? CLOUD_ZONE : CLOUD_REGION,
                       "%s is not offered in %s", request->instance_type,
-                      *request->zone ? request->zone : a->cloud->options.region);
+                      *request->zone ? request->zone : c->options.region);
 }

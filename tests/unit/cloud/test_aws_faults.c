@@ -93,12 +93,26 @@ static int provide(struct party *p, const struct machine_order *order, struct ma
     return 0;
 }
 
+/* The first attempt leaves the zone to EC2, later ones take one after the other. */
+static const char *zone_of(struct party *p,
+                           const struct cloud_request *q,
+                           unsigned attempt,
+                           char (*zones)[CLOUD_ZONE_BYTES])
+{
+    struct cloud_error e;
+    size_t n;
+
+    if (attempt == 1 || cloud_zones(p->cloud, q, zones, 3, &n, &e) < 0)
+        return NULL;
+    return zones[attempt % n];
+}
+
 static void work_stage(struct party *p, int stage, bool spot)
 {
     for (unsigned attempt = 1; attempt <= ATTEMPTS; attempt++) {
         struct machine m;
         struct cloud_error e;
-        char token[32];
+        char token[32], zones[3][CLOUD_ZONE_BYTES];
         snprintf(token, sizeof token, "run-1-%d-%u", stage, attempt);
         struct machine_order order = {
             .request = world_request(token), .stage = stage, .attempt = attempt};
@@ -106,8 +120,9 @@ static void work_stage(struct party *p, int stage, bool spot)
         order.request.job = 0;
         order.request.instance_type = "m5.xlarge";
         order.request.accelerator = NULL;
-        order.request.zone = attempt % 2 ? NULL : "us-east-1b";
+        order.request.zone = NULL;
         order.request.spot = spot;
+        order.request.zone = zone_of(p, &order.request, attempt, zones);
         if (!provide(p, &order, &m))
             continue;
         for (int i = 0; i < 8 && m.state < MACHINE_RUNNING; i++) {
