@@ -258,7 +258,7 @@ static bool schedule(struct ec2_model *model, unsigned seed, char *what, size_t 
 static void schedules(struct ec2_model *model)
 {
     const char *n_text = getenv("SEEDS"), *first_text = getenv("FIRST_SEED");
-    unsigned n = n_text ? (unsigned)atoi(n_text) : 150;
+    unsigned n = n_text ? (unsigned)atoi(n_text) : 200;
     unsigned first = first_text ? (unsigned)atoi(first_text) : 1;
     char what[800];
 
