@@ -199,6 +199,11 @@ struct app_job_submitter {
     size_t n;                                    /* 0: the caller has no PATH, and so no shell */
 };
 void app_job_submitter_read(const struct app *app, struct app_job_submitter *out);
+/* Reads "NAME=VALUE" of the field env of the request; the pairs live as long as out. */
+int app_job_read_envs(const struct field_list *env,
+                      struct answer *out,
+                      struct job_details *d,
+                      struct err *e);
 /* A recorded job's details with the variables of this caller and the GPUs of this machine. */
 struct app_job_again {
     struct app_job_submitter submitter;

@@ -200,17 +200,17 @@ static int check_here(const struct lake_job_request *r, unsigned nodes, struct e
 
 /* ---- the request ---- */
 
-static int read_environment(const struct submit_request *q,
-                            struct job_details *d,
-                            struct answer *out,
-                            struct err *e)
+int app_job_read_envs(const struct field_list *env,
+                      struct answer *out,
+                      struct job_details *d,
+                      struct err *e)
 {
-    struct spec_pair *pairs = arena_alloc(out->arena, q->env.n + 1, sizeof *pairs);
+    struct spec_pair *pairs = arena_alloc(out->arena, env->n + 1, sizeof *pairs);
     char option[64];
 
     const char *spelled = answer_spell(out, "env", option);
-    for (size_t i = 0; i < q->env.n && pairs; i++) {
-        const char *text = q->env.items[i];
+    for (size_t i = 0; i < env->n && pairs; i++) {
+        const char *text = env->items[i];
         size_t n = strcspn(text, "=");
         if (!text[n] || !shell_is_variable(text, n))
             return err_set(e, ERR_USAGE, "%s: \"%.60s\" is not NAME=VALUE", spelled, text);
@@ -223,7 +223,7 @@ static int read_environment(const struct submit_request *q,
     if (!pairs)
         return err_set(e, ERR_NOFIT, "%s: too many variables", spelled);
     d->envs = pairs;
-    d->n_envs = q->env.n;
+    d->n_envs = env->n;
     return 0;
 }
 
@@ -390,7 +390,7 @@ static int run_submit(struct app *app, const void *request, struct answer *out, 
     struct lake_job_request r = {0};
     struct job_details d = {.on = host_group(q)};
 
-    if (read_request(app, q, out, &r, e) < 0 || read_environment(q, &d, out, e) < 0 ||
+    if (read_request(app, q, out, &r, e) < 0 || app_job_read_envs(&q->env, out, &d, e) < 0 ||
         app_job_read_metrics(q->metrics, out, &d.json_metrics, e) < 0 ||
         read_image(q, out, &d, e) < 0 || !app_home(app, e) ||
         read_gpus(app, q, out, &r, &d, e) < 0 || read_checkpoint(app, q, out, &d, e) < 0 ||

@@ -32,7 +32,7 @@ static const char *const goal_choices[] = {NULL, "min", "max"};
 
 struct sweep_request {
     const char *name;
-    struct field_list command, param;
+    struct field_list command, param, env;
     unsigned search;
     int64_t trials, seed;
     const char *metric;
@@ -77,6 +77,8 @@ static const struct field sweep_fields[] = {
      .help = "Stop the trials when all together have cost more."},
     {"parallel", SWEEP(INT, parallel), .value = "N", .least = 1, .most = 10000,
      .help = "Trials at once (default: as many as limits.jobs_per_user lets run)."},
+    {"env", SWEEP(LIST, env), .value = "NAME=VALUE",
+     .help = "Environment variable of all trials; of a pipeline as run --env."},
     {"output", SWEEP(TEXT, output), .value = "SET",
      .help = "Set for the outputs of the trials; @SET:best is that of the best one. Of a pipeline, "
              "the set of the stage that gets the alias (default: of every stage)."},
@@ -110,6 +112,7 @@ struct sweep {
     struct space_trials rows;
     struct sweep_trials trials;
     struct lake_job_request size;
+    struct job_details envs; /* the variables of all trials */
     struct app_job_gpus gpus;
     bool json_metrics;
     struct app_job_source source;
@@ -204,6 +207,28 @@ static void fill_plan(struct sweep *s)
     };
 }
 
+/* A name that is a parameter, too, or stands twice, would have two values. */
+static int read_envs(struct sweep *s, struct err *e)
+{
+    const struct spec_pair *envs;
+    char option[64];
+
+    if (app_job_read_envs(&s->q->env, s->out, &s->envs, e) < 0)
+        return -1;
+    envs = s->envs.envs;
+    for (size_t i = 0; i < s->envs.n_envs; i++) {
+        bool twice = false;
+        for (size_t k = 0; k < i; k++)
+            twice = twice || !strcmp(envs[k].key, envs[i].key);
+        for (size_t k = 0; k < s->space->n && s->plan.is_pipeline; k++)
+            twice = twice || !strcmp(s->space->params[k].name, envs[i].key);
+        if (twice)
+            return err_set(e, ERR_USAGE, "%s %s: it has another value already",
+                           answer_spell(s->out, "env", option), envs[i].key);
+    }
+    return 0;
+}
+
 static int read_request(struct sweep *s, struct err *e)
 {
     const struct sweep_request *q = s->q;
@@ -215,6 +240,8 @@ static int read_request(struct sweep *s, struct err *e)
     fill_plan(s);
     if (s->plan.output && lake_path_check_set(s->plan.output, e) < 0)
         return err_wrap(e, "%s", answer_spell(s->out, "output", option));
+    if (read_envs(s, e) < 0)
+        return -1;
     if (s->plan.is_pipeline)
         return 0;
     return app_job_read_size(q->cpus, q->memory, s->out, &s->size, e) < 0 ||
@@ -225,12 +252,14 @@ static int read_request(struct sweep *s, struct err *e)
 
 /* ---- trials ---- */
 
-static char *row_json(const struct space *space, const char *const *row)
+static char *row_json(const struct sweep *s, const char *const *row)
 {
     AUTO_JSON json_t *params = json_object();
 
-    for (size_t i = 0; i < space->n; i++)
-        json_object_set_new(params, space->params[i].name, json_text(row[i]));
+    for (size_t i = 0; i < s->space->n; i++)
+        json_object_set_new(params, s->space->params[i].name, json_text(row[i]));
+    for (size_t i = 0; i < s->envs.n_envs; i++)
+        json_object_set_new(params, s->envs.envs[i].key, json_text(s->envs.envs[i].value));
     char *text = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);
     return text ? text : mem_dup("{}");
 }
@@ -238,9 +267,11 @@ static char *row_json(const struct space *space, const char *const *row)
 static void add_trial(struct sweep *s, const char *const *row)
 {
     char **command = s->plan.is_pipeline ? NULL : space_command(s->space, row);
-    AUTO_MEM char *key = command ? sweep_job_key((const char *const *)command, s->space->n_words,
-                                                 s->size.cpus, s->size.memory_mb)
-                                 : row_json(s->space, row);
+    struct lake_job_request request = s->size;
+
+    request.command = (const char *const *)command;
+    request.n_command = s->space->n_words;
+    AUTO_MEM char *key = command ? sweep_job_key(&request, &s->envs) : row_json(s, row);
     struct sweep_trial *trial = sweep_trials_add(&s->trials, key);
 
     if (!trial) { /* '{1,11}{1,11}' makes 111 twice */
@@ -306,6 +337,8 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
         .checkpoint_s = s->trials.n_rungs ? CHECKPOINT_S : 0,
         .continues = s->trials.n_rungs ? job_to_continue(trial, home) : 0,
         .json_metrics = s->json_metrics,
+        .envs = s->envs.envs,
+        .n_envs = s->envs.n_envs,
     };
     app_job_gpus_set(&s->gpus, &details);
     return job_details_text(&details, e);
@@ -372,13 +405,15 @@ static int start_runs(struct sweep *s, const struct halving_trial *decided, stru
             continue;
         if (app_check_cancelled(s->app, e) < 0)
             return -1;
-        AUTO_MEM const char **env = mem_zero(s->space->n + 1, sizeof *env);
-        for (size_t k = 0; k < s->space->n; k++)
+        size_t n = s->space->n;
+        AUTO_MEM const char **env = mem_zero(n + s->q->env.n + 1, sizeof *env);
+        for (size_t k = 0; k < n; k++)
             env[k] =
                 arena_printf(s->trials.arena, "%s=%s", s->space->params[k].name, trial->values[k]);
-        if (sweep_pipeline_start(s->pipeline, &s->plan, trial->params,
-                                 &(struct field_list){env, s->space->n}, goes_on ? trial->id : 0,
-                                 e) < 0)
+        for (size_t k = 0; k < s->q->env.n; k++)
+            env[n++] = s->q->env.items[k];
+        if (sweep_pipeline_start(s->pipeline, &s->plan, trial->params, &(struct field_list){env, n},
+                                 goes_on ? trial->id : 0, e) < 0)
             return -1;
     }
     return 0;

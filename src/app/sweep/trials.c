@@ -61,17 +61,34 @@ struct sweep_trial *sweep_trials_add(struct sweep_trials *t, const char *key)
     return trial;
 }
 
-/* A separator stands between the words; one within a word is doubled. */
-char *sweep_job_key(const char *const *command, size_t n, double cpus, uint64_t memory_mb)
+/* A separator stands before each word; one within a word is doubled. */
+static void add_word(struct buf *b, char kind, const char *word)
+{
+    buf_printf(b, "\x1f%c", kind);
+    for (const char *p = word; *p; p++)
+        buf_add(b, *p == '\x1f' ? "\x1f\x1f" : p, *p == '\x1f' ? 2 : 1);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct spec_pair *)a)->key, ((const struct spec_pair *)b)->key);
+}
+
+char *sweep_job_key(const struct lake_job_request *r, const struct job_details *d)
 {
     AUTO_CLEAR(buf) struct buf b;
+    AUTO_MEM struct spec_pair *envs = mem_zero(d->n_envs + 1, sizeof *envs);
 
     buf_init(&b, 4 * LAKE_JOB_TEXT_MAX);
-    buf_printf(&b, "%g %llu", cpus, (unsigned long long)memory_mb);
-    for (size_t i = 0; i < n; i++) {
-        buf_puts(&b, "\x1f ");
-        for (const char *p = command[i]; *p; p++)
-            buf_add(&b, *p == '\x1f' ? "\x1f\x1f" : p, *p == '\x1f' ? 2 : 1);
+    buf_printf(&b, "%g %llu", r->cpus, (unsigned long long)r->memory_mb);
+    for (size_t i = 0; i < r->n_command; i++)
+        add_word(&b, ' ', r->command[i]);
+    if (d->n_envs)
+        memcpy(envs, d->envs, d->n_envs * sizeof *envs);
+    qsort(envs, d->n_envs, sizeof *envs, by_name);
+    for (size_t i = 0; i < d->n_envs; i++) {
+        add_word(&b, '$', envs[i].key);
+        add_word(&b, '=', envs[i].value);
     }
     return mem_dup(buf_str(&b));
 }
@@ -118,11 +135,14 @@ static void note_state(struct sweep_trials *t,
 static int note_job(void *context, const struct lake_job *job, struct err *e)
 {
     struct looking *k = context;
-    const struct lake_job_request *r = &job->asked;
-    AUTO_MEM char *key = sweep_job_key(r->command, r->n_command, r->cpus, r->memory_mb);
-    struct sweep_trial *trial = find(k->t, key);
+    AUTO_CLEAR(job_details) struct job_details d = {0};
 
     (void)e;
+    /* Most jobs have no variables of their own, and are not parsed for that. */
+    if (job->asked.details && strstr(job->asked.details, "\"env\":"))
+        app_job_read_details(job, &d);
+    AUTO_MEM char *key = sweep_job_key(&job->asked, &d);
+    struct sweep_trial *trial = find(k->t, key);
     if (!trial && k->t->adds)
         trial = sweep_trials_add(k->t, key);
     if (!trial)

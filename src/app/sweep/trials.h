@@ -59,8 +59,8 @@ void sweep_trials_init(struct sweep_trials *t);
 void sweep_trials_clear(struct sweep_trials *t);
 /* Adds a trial unless there is one with the key. */
 struct sweep_trial *sweep_trials_add(struct sweep_trials *t, const char *key);
-/* The key of a job. New string. */
-char *sweep_job_key(const char *const *command, size_t n, double cpus, uint64_t memory_mb);
+/* The key of a job: its command, its size, and its variables from d. New string. */
+char *sweep_job_key(const struct lake_job_request *r, const struct job_details *d);
 
 /* Reads states, times and costs of all trials. */
 int sweep_trials_look(struct sweep_trials *t,
