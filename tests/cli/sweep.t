@@ -109,6 +109,9 @@ contains "$("$TRADEWIND" job show "$(json "d['trials'][0]['jobs'][0]" <out.json)
 "${halving[@]}" >text 2>progress
 contains "$(<progress)" "9 jobs, 1 finished before, 0 submitted now" "the same command has nothing left to do"
 
+is "$("$TRADEWIND" trace @halved:best --back --cost --json | json 'd["cost"]["jobs"]')" 2 \
+    "what it cost counts both jobs of the best trial"
+
 # Side by side, in whatever order: only the best trial goes beyond a rung by itself.
 for rung in 1 3; do holds $rung 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9; done >code/together
 sed -i '/^1 0.[23]$/d' code/together # may pass the first rung before they are told to stop
@@ -207,7 +210,23 @@ is "$("$TRADEWIND" sweep show one --json | json "sorted(str(t['params']['SEED'])
 is "$("$TRADEWIND" cat /p.train/model/lr@p.train:best)" 0.05 "--output: the alias of that set alone"
 check "is set" test -n "$("$TRADEWIND" cat /p.test/report/text@p.test:best)"
 
+# ---- variables of all trials ----
+
+envs=(sweep envs --output envs --env SCALE=3 -- sh -c 'echo $((SCALE * $0)) >"$TRADEWIND_OUTPUT/x"' '{1,2}')
+"$TRADEWIND" "${envs[@]}" >text 2>progress
+is "$("$TRADEWIND" cat /envs/x@envs:1; "$TRADEWIND" cat /envs/x@envs:2)" $'3\n6' "--env reaches every trial"
+"$TRADEWIND" "${envs[@]}" >text 2>progress
+contains "$(<progress)" "2 jobs, 2 finished before, 0 submitted now" "the same again runs nothing"
+"$TRADEWIND" "${envs[@]:0:5}" SCALE=4 "${envs[@]:6}" >text 2>progress
+contains "$(<progress)" "2 jobs, 0 finished before, 2 submitted now" "another value makes other trials"
+"$TRADEWIND" sweep pipe-env p.yaml --metric loss --param SEED=1,2 --env LR=9 >text 2>progress
+is "$("$TRADEWIND" sweep show pipe-env --json | json "[t['value'] for t in d['trials']]")" "[9.0, 9.0]" \
+    "of a pipeline, the stages that declare it"
+
 # ---- refused ----
+
+fails 2 "--env LR: it has another value already" sweep x p.yaml --param LR=1,2 --env LR=3
+fails 2 "--env: \"LR\" is not NAME=VALUE" sweep x --env LR -- true '{1,2}'
 
 fails 2 "--search halving compares trials: add --metric NAME" sweep x --search halving -- true '{1,2}'
 fails 2 "--trials: a grid tries every combination" sweep x --trials 3 -- true '{1,2}'

@@ -2,6 +2,7 @@
 #include "app/data/data.h"
 #include "base/number.h"
 #include "base/time.h"
+#include "broker/core/details.h"
 #include "broker/pipeline/lineage.h"
 #include "lake/core/path.h"
 #include "lake/job/job.h"
@@ -43,7 +44,7 @@ static const struct record cost_record = RECORD("trace_cost", struct data_trace_
 
 static const struct field trace_fields[] = {
     {"cost", FIELD(RECORD, struct data_trace, cost), .record = &cost_record, .omit_none = true,
-     .help = "What all jobs upstream cost; only where it is asked for."},
+     .help = "What all jobs upstream cost, with those whose checkpoints they continued; only where it is asked for."},
     {"nodes", FIELD(RECORDS, struct data_trace, nodes), .record = &node_record,
      .help = "The set versions, the start first."},
 };
@@ -80,7 +81,8 @@ static int read_cost(struct app *app,
     struct lake_lineage_cost cost;
 
     if (!l || !home || open_bills_read(home, time_epoch_ms(), &open, e) < 0 ||
-        lake_lineage_cost(l, ref, &cost, e) < 0 || lineage_add_open(l, ref, &open, &cost, e) < 0)
+        lake_lineage_cost(l, ref, job_details_continued, &cost, e) < 0 ||
+        lineage_add_open(l, ref, &open, &cost, e) < 0)
         return -1;
     *out = (struct data_trace_cost){cost.jobs, cost.cost_microusd, cost.runtime_s};
     return 0;

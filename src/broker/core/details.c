@@ -225,6 +225,13 @@ bool job_output_is_file(const char *name)
     return dot && dot != name && dot[1];
 }
 
+int64_t job_details_continued(const char *text)
+{
+    AUTO_CLEAR(job_details) struct job_details d = {0};
+
+    return job_details_parse(text, &d, NULL) < 0 ? 0 : d.continues;
+}
+
 void job_details_clear(struct job_details *d)
 {
     json_decref(d->root);

@@ -66,6 +66,8 @@ extern const char *const job_submitter_names[JOB_SUBMITTER_NAMES];
 char *job_details_text(const struct job_details *d, struct err *e);
 /* Skips unknown keys; missing ones are empty. ERR_IO: the text is not JSON of these. */
 int job_details_parse(const char *text, struct job_details *out, struct err *e);
+/* Of such a text: the job whose checkpoint is continued; 0 = none, or it cannot be read. */
+int64_t job_details_continued(const char *text);
 /* Of parsed ones. */
 void job_details_clear(struct job_details *d);
 

@@ -290,8 +290,12 @@ struct lake_lineage_cost {
     int64_t cost_microusd;
     double runtime_s;
 };
+/* The job whose checkpoint a job with these details continued; 0 = none. */
+typedef int64_t lake_job_continued(const char *details);
+/* The jobs whose checkpoints these continued count as well. continued: NULL = of none. */
 int lake_lineage_cost(struct lake *l,
                       const struct lake_ref *ref,
+                      lake_job_continued *continued,
                       struct lake_lineage_cost *out,
                       struct err *e);
 

@@ -381,7 +381,7 @@ static void test_lineage(void)
     now_ms = begin_ms + 20000;
     must(lake_resolve(lake, "@made", LAKE_READ, &ref, &e), &e);
     must(open_bills_read(home, now_ms, &open, &e), &e);
-    must(lake_lineage_cost(lake, &ref, &cost, &e), &e);
+    must(lake_lineage_cost(lake, &ref, NULL, &cost, &e), &e);
     CHECK(cost.cost_microusd == 100000, "its record has what it cost when it ended");
     must(lineage_add_open(lake, &ref, &open, &cost, &e), &e);
     CHECK(cost.jobs == 1 && cost.cost_microusd == 200000, "the open bill is told instead");

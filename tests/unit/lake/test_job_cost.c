@@ -39,7 +39,7 @@ static void costs(struct lake *l, const char *text, uint64_t jobs, int64_t micro
     struct err e = {0};
 
     CHECK(lake_resolve(l, text, LAKE_READ, &ref, &e) == 0 &&
-              lake_lineage_cost(l, &ref, &c, &e) == 0 && c.jobs == jobs &&
+              lake_lineage_cost(l, &ref, NULL, &c, &e) == 0 && c.jobs == jobs &&
               c.cost_microusd == microusd && fabs(c.runtime_s - runtime) < 1e-9,
           "%s: %llu jobs, %lld, %g s %s", text, (unsigned long long)c.jobs,
           (long long)c.cost_microusd, c.runtime_s, e.text);
@@ -82,11 +82,11 @@ static void none(struct scratch *s, struct lake *l)
     scratch_set(l, "Alone", paths, 1);
     costs(l, "@Alone", 0, 0, 0);
     CHECK(lake_resolve(l, "/nowhere", LAKE_READ, &ref, &e) == 0 &&
-              lake_lineage_cost(l, &ref, &c, &e) < 0 && e.kind == ERR_NOTFOUND,
+              lake_lineage_cost(l, &ref, NULL, &c, &e) < 0 && e.kind == ERR_NOTFOUND,
           "no set holds it: %s", e.text);
     lake_ref_clear(&ref);
     CHECK(lake_resolve(l, "@Model", LAKE_READ, &ref, &e) == 0 &&
-              lake_lineage_cost(eve, &ref, &c, &e) < 0 && e.kind == ERR_NOTFOUND,
+              lake_lineage_cost(eve, &ref, NULL, &c, &e) < 0 && e.kind == ERR_NOTFOUND,
           "of another project: %s", e.text);
 }
 

@@ -200,7 +200,7 @@ static void reproduced(struct scratch *s, struct lake *l)
           "tags and edges of the other job do not reach the version: %s", text);
     CHECK(lake_resolve(l, "@Same:1", LAKE_READ, &ref, &e) == 0 &&
               lake_set_maker(l, ref.set_version, &maker, &e) == 0 && maker == second &&
-              lake_lineage_cost(l, &ref, &cost, &e) == 0 && cost.jobs == 1,
+              lake_lineage_cost(l, &ref, NULL, &cost, &e) == 0 && cost.jobs == 1,
           "its maker is the job that made it, though the other is older: %lld", (long long)maker);
     local_text(s, "same/a", "two");
     CHECK(store(l, third, local_path(s, "same"), &applied, &e) == 0 && !was_reproduced(l, third) &&
