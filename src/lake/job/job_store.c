@@ -81,6 +81,26 @@ static char *version_read(struct lake *l, const struct job_row *row, const char 
     return found == 1 ? lake_ref_of_set(set, db_int(q, 0)) : NULL;
 }
 
+/* Jobs that read a set, each of which may tag it, are no way to fill the lake. */
+static int check_room(struct lake *l, const struct lake_ref *ref, const char *pair, struct err *e)
+{
+    struct meta_pair split;
+    int64_t key = 0, has = 0, n = 0;
+    int known = meta_pair_split(pair, &split, e) < 0 ? -1 : meta_key_find(l, split.key, &key, e);
+
+    if (known < 0 ||
+        (known &&
+         db_get_int(l->db, e, &has, "SELECT 1 FROM meta WHERE kind = $1 AND item = $2 AND key = $3",
+                    DB_INT(LAKE_ITEM_SET), DB_INT(ref->set_version), DB_INT(key)) < 0) ||
+        (!has && db_get_int(l->db, e, &n, "SELECT count(*) FROM meta WHERE kind = $1 AND item = $2",
+                            DB_INT(LAKE_ITEM_SET), DB_INT(ref->set_version)) < 0))
+        return -1;
+    if (has || n < TAGS_MAX)
+        return 0;
+    return err_set(e, ERR_USAGE, "@%s:%lld has %d tags already, no room for %s", ref->set_name,
+                   (long long)ref->number, TAGS_MAX, split.key);
+}
+
 int lake_job_tag_set(struct lake *l, int64_t id, const char *set, const char *pair, struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
@@ -92,8 +112,9 @@ int lake_job_tag_set(struct lake *l, int64_t id, const char *set, const char *pa
     if (strcmp(set, row.output_name) == 0)
         return lake_job_tag(l, id, pairs, 1, e);
     AUTO_MEM char *name = version_read(l, &row, set, e);
-    return !name || lake_resolve(l, name, LAKE_WRITE, &ref, e) < 0 ? -1
-                                                                   : lake_tag(l, &ref, pairs, 1, e);
+    if (!name || lake_resolve(l, name, LAKE_WRITE, &ref, e) < 0 || check_room(l, &ref, pair, e) < 0)
+        return -1;
+    return lake_tag(l, &ref, pairs, 1, e);
 }
 
 /* What is known of the job, on its output as well; and the job itself, to be found by. */
