@@ -151,25 +151,12 @@ static struct space_param *add_param(
 
 /* ---- --param ---- */
 
-/* Bytes of the name that text begins with, before "="; 0 = none. */
-static size_t name_bytes(const char *text, size_t len)
-{
-    size_t n = 0;
-
-    while (n < len && (strchr("_-.", text[n]) || (text[n] >= '0' && text[n] <= '9') ||
-                       (text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z')))
-        n++;
-    bool is_name =
-        n > 0 && n <= 64 && n < len && text[n] == '=' && strchr("-.0123456789", *text) == NULL;
-    return is_name ? n : 0;
-}
-
 struct space *space_of_params(const char *const *texts, size_t n, struct err *e)
 {
     AUTO(space) struct space *s = space_begin();
 
     for (size_t i = 0; i < n; i++) {
-        size_t name = name_bytes(texts[i], strlen(texts[i]));
+        size_t name = template_name_bytes(texts[i], strlen(texts[i]));
         if (!name) {
             err_set(e, ERR_USAGE, "\"%.60s\" is not NAME=VALUES, as in LR=0.1,0.2 or layers=2..8",
                     texts[i]);
@@ -200,7 +187,7 @@ static const char *braces_end(const char *text, size_t *name_out)
     }
     if (*p != '}' || template_is_code(text + 1, p))
         return NULL;
-    size_t name = equals == 1 ? name_bytes(text + 1, (size_t)(p - text - 1)) : 0;
+    size_t name = equals == 1 ? template_name_bytes(text + 1, (size_t)(p - text - 1)) : 0;
     struct space_param range;
     AUTO_MEM char *values =
         mem_printf("%.*s", (int)(p - text - 2 - (ptrdiff_t)name), text + 2 + name);

@@ -17,6 +17,7 @@
 /* A word is literal texts and lists in turn: before[0] list[0] before[1] list[1] ... after. */
 struct list {
     char *before;
+    char *name; /* "" = none */
     char **items;
     size_t n, cap;
 };
@@ -71,6 +72,26 @@ static const char *list_end(const char *text)
     return NULL;
 }
 
+size_t template_name_bytes(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && (strchr("_-.", text[n]) || (text[n] >= '0' && text[n] <= '9') ||
+                       (text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z')))
+        n++;
+    bool is_name =
+        n > 0 && n <= 64 && n < len && text[n] == '=' && strchr("-.0123456789", *text) == NULL;
+    return is_name ? n : 0;
+}
+
+/* Of the list from its '{' to behind its '}'. With another '=' the texts have names of their own. */
+static size_t list_name_bytes(const char *text, const char *end)
+{
+    size_t n = template_name_bytes(text + 1, (size_t)(end - text - 2));
+
+    return n && !memchr(text + n + 2, '=', (size_t)(end - text - 2) - n) ? n : 0;
+}
+
 static void list_add(struct arena *a, struct list *list, const char *text)
 {
     list->items = arena_room(a, list->items, list->n, &list->cap, sizeof *list->items);
@@ -108,8 +129,10 @@ static void word_read(struct arena *a, struct template_word *w, const char *text
         }
         w->lists = arena_room(a, w->lists, w->n_lists, &w->cap, sizeof *w->lists);
         struct list *list = &w->lists[w->n_lists++];
-        *list = (struct list){.before = arena_dup(a, buf_str(&literal))};
-        read_items(a, list, p, end);
+        size_t name = list_name_bytes(p, end);
+        *list = (struct list){.before = arena_dup(a, buf_str(&literal)),
+                              .name = arena_dup_n(a, p + 1, name)};
+        read_items(a, list, name ? p + name + 1 : p, end);
         buf_clear(&literal);
         buf_init(&literal, LAKE_JOB_TEXT_MAX);
         p = end;
@@ -134,8 +157,9 @@ static char *word_write(struct arena *a, const struct template_word *w)
     buf_init(&b, LAKE_JOB_TEXT_MAX);
     for (size_t i = 0; i < w->n_lists; i++) {
         put_marked(&b, w->lists[i].before, "{");
+        buf_printf(&b, "{%s%s", w->lists[i].name, w->lists[i].name[0] ? "=" : "");
         for (size_t k = 0; k < w->lists[i].n; k++) {
-            buf_puts(&b, k ? "," : "{");
+            buf_puts(&b, k ? "," : "");
             put_marked(&b, w->lists[i].items[k], ",{}");
         }
         buf_puts(&b, "}");
@@ -245,7 +269,8 @@ static int note_arg(void *context, const struct meta_pair *pair, struct err *e)
         uintptr_t at = (uintptr_t)pair->value, begin = (uintptr_t)word;
         if (at < begin || at > begin + len)
             continue;
-        char *key = feature_name(t->arena, pair->key);
+        const char *name = t->words[i].n_lists ? t->words[i].lists[0].name : "";
+        char *key = feature_name(t->arena, *name ? name : pair->key);
         *arg_slot(t, key) = (struct template_arg){
             .key = key,
             .word = i,
@@ -469,7 +494,8 @@ static bool same_word(const struct template_word *a, const struct template_word 
     bool same = a->n_lists == b->n_lists && strcmp(a->after, b->after) == 0;
 
     for (size_t i = 0; same && i < a->n_lists; i++)
-        same = strcmp(a->lists[i].before, b->lists[i].before) == 0;
+        same = strcmp(a->lists[i].before, b->lists[i].before) == 0 &&
+               strcmp(a->lists[i].name, b->lists[i].name) == 0;
     return same;
 }
 

@@ -4,7 +4,8 @@
  * A list is `{`, two or more texts with commas between them, `}`, anywhere within a word: the word
  * "m-{a,b}.bin" stands for "m-a.bin" and "m-b.bin". Lists do not nest, and `{` without a comma and
  * a `}` behind it in the same word is an ordinary sign, as is one of JSON or of a program:
- * template_is_code. `\{` is never the beginning of a list;
+ * template_is_code. `{epoch=1,2,5}` is a list of three texts whose argument has this name. `\{`
+ * is never the beginning of a list;
  * within a list `\,`, `\{` and `\}` are signs of the text. Every other backslash stays. */
 #ifndef BROKER_LEARN_TEMPLATE_H
 #define BROKER_LEARN_TEMPLATE_H
@@ -25,7 +26,7 @@ bool template_is_code(const char *from, const char *end);
 
 /* An argument with a value, as lake/job_args.h names it: --epoch 5, --epoch=5, or a word alone. */
 struct template_arg {
-    char *key;     /* "epoch", "arg1" */
+    char *key;     /* "epoch", "arg1"; the name in a list comes first */
     size_t word;   /* where the value stands ... */
     size_t offset; /* ... from this byte of the word on */
     bool listed;   /* there is a list in it */
@@ -43,6 +44,9 @@ struct template
     struct template_arg *args; /* in the order of words */
     size_t n_args, cap_args;
 };
+
+/* Bytes of the name that text begins with, before "="; 0 = none. */
+size_t template_name_bytes(const char *text, size_t len);
 
 /* ERR_USAGE: no word, more than TEMPLATE_WORDS_MAX, or more bytes than a job may have. */
 int template_check_words(const char *const *words, size_t n, struct err *e);

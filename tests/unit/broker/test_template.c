@@ -47,6 +47,8 @@ static const struct {
      "t --x=1 m-a.bin|t --x=1 m-b.bin|t --x=2 m-a.bin|t --x=2 m-b.bin"},
     {"two in one word", {"t", "{a,b}-{1,2}"}, "t a-1|t a-2|t b-1|t b-2"},
     {"an empty text", {"t", "x{,y}"}, "t x|t xy"},
+    {"a name", {"t", "{n=1,2}", "--x={rate=a,b}"}, "t 1 --x=a|t 1 --x=b|t 2 --x=a|t 2 --x=b"},
+    {"names of the texts are none of the list", {"t", "{a=1,b=2}"}, "t a=1|t b=2"},
     {"one text is no list", {"t", "{1}"}, "t {1}"},
     {"no end", {"t", "{1,2"}, "t {1,2"},
     {"no beginning", {"t", "1,2}"}, "t 1,2}"},
@@ -213,6 +215,21 @@ static void joining(void)
     CHECK(strcmp(text, "t '{x\\,y,2,3}' '\\{1,2}'") == 0, "for a shell: %s", text);
 }
 
+/* The name comes before that of the option, and is written again. */
+static void named(void)
+{
+    const char *const words[] = {"t", "--epoch", "{e=1,2}", "{n=3,4}"};
+    struct err e = {0};
+    AUTO(template) struct template *t = template_new(words, 4, &e);
+    AUTO(template) struct template *both = t ? template_union(t, t, &e) : NULL;
+
+    CHECK(t && template_find_arg(t, "e") && template_find_arg(t, "n") &&
+              !template_find_arg(t, "epoch") && !template_find_arg(t, "arg1"),
+          "a list names its argument %s", e.text);
+    CHECK(both && strcmp(both->written[2], "{e=1,2}") == 0, "and keeps its name: %s",
+          both ? both->written[2] : e.text);
+}
+
 /* The '=' of an argument in a list: in other commands the value begins behind their end. */
 static void sign_in_list(void)
 {
@@ -252,6 +269,7 @@ int main(void)
     matching();
     filling();
     joining();
+    named();
     sign_in_list();
     options_as_values();
     return TAP_DONE();
