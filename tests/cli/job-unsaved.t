@@ -115,6 +115,11 @@ run job submit --wait -- sh -c 'echo lost >"$TRADEWIND_OUTPUT/$(printf "a\nb")";
 last=$("$TRADEWIND" job ls --json | json 'd[0]["id"]')
 is "$(of 'd["state"]' "$last")" unsaved "another one is unsaved"
 spent=$("$TRADEWIND" bill --json | json 'd["cost_usd"]')
+# As job save does while it stores.
+err=$(flock "$TRADEWIND_HOME/jobs/$last" "$TRADEWIND" job rm "$last" 2>&1 >/dev/null)
+is "$?" 6 "job rm refuses a job whose output is being stored"
+contains "$err" "another process stores the output of job $last now; remove it when that is over" "and says so"
+is "$(of 'd["state"]' "$last")" unsaved "which stays as it was"
 run job rm "$last" 2
 is "$code" 0 "job rm removes it, and a failed one"
 contains "$out" "job $last is removed, with its unsaved output: " "and says what went"

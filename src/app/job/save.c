@@ -204,6 +204,7 @@ static const struct field removed_fields[] = {
 /* clang-format on */
 
 struct removing {
+    int *locks; /* of unsaved jobs: job save waits outside; -1 = none */
     struct app *app;
     const struct field_ints *ids;
     const struct open_bills *bills;
@@ -256,6 +257,18 @@ static int check_run(struct app *app, const struct lake_job *job, struct err *e)
                          (long long)job->id, (long long)run.id);
 }
 
+/* An output that is being stored now is not removed below the one who stores it; a directory that
+ * is gone already is no reason to keep the record. */
+static int lock_unsaved(struct removing *r, size_t i, int64_t id, struct err *e)
+{
+    struct err why = {0};
+
+    r->locks[i] = kept_lock(app_home(r->app, e), id, &why);
+    if (r->locks[i] >= 0 || why.kind == ERR_NOTFOUND)
+        return 0;
+    return err_set(e, why.kind, "%s; remove it when that is over", why.text);
+}
+
 static int check_one(struct removing *r, size_t i, struct answer *out, struct err *e)
 {
     AUTO_CLEAR(job_details) struct job_details d = {0};
@@ -270,6 +283,8 @@ static int check_one(struct removing *r, size_t i, struct answer *out, struct er
                        "machines ls shows it",
                        (long long)id, job.machine);
     app_job_read_details(&job, &d);
+    if (job.state == LAKE_JOB_UNSAVED && lock_unsaved(r, i, id, e) < 0)
+        return -1;
     char *cloud = answer_text(out, e, "%s", d.on);
     AUTO_MEM char *directory = broker_job_path(app_home(r->app, e), id, NULL);
     r->removals[i] = (struct lake_job_removal){id, cloud};
@@ -338,7 +353,17 @@ static int run_remove(struct app *app, const void *request, struct answer *out, 
                 return err_set(e, ERR_USAGE, "job %lld is named twice", (long long)q->ids.items[i]);
     r.removals = answer_alloc(out, q->ids.n, sizeof *r.removals, e);
     r.items = answer_alloc(out, q->ids.n, sizeof *r.items, e);
-    return r.removals && r.items ? remove_all(&r, out, e) : -1;
+    if (!r.removals || !r.items)
+        return -1;
+    AUTO_MEM int *locks = mem_zero(q->ids.n + 1, sizeof *locks);
+    for (size_t i = 0; i < q->ids.n; i++)
+        locks[i] = -1;
+    r.locks = locks;
+    int result = remove_all(&r, out, e);
+    for (size_t i = 0; i < q->ids.n; i++)
+        if (locks[i] >= 0)
+            close(locks[i]);
+    return result;
 }
 
 const struct operation job_remove_operation = {
