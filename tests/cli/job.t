@@ -455,6 +455,13 @@ fails 2 '--sort' job ls --sort size
 fails 2 'exclude each other' job ls --all --limit 3
 fails 2 'a whole number' job ls --limit 1.5
 
+# ---- too few open files for a broker ----
+
+err=$(ulimit -n 16; TRADEWIND_HOME=$scratch/few "$TRADEWIND" job submit -- true 2>&1 >/dev/null)
+is "$?" 5 "a job that no broker can run for want of open files"
+contains "$err" "a broker needs 64 open files, and the limit of this shell is 16: raise it, as in ulimit -n 1024" \
+    "names the limit"
+
 # ---- as much of the command as fits ----
 
 words=$(printf ' abcdefghi%.0s' {1..30}) # 300 characters

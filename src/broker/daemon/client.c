@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -171,10 +172,29 @@ static void await_ready(int fd)
     }
 }
 
+/* Databases, sockets and one job of a broker, and some room. */
+#define OPEN_FILES_LEAST 64
+
+/* With fewer a broker ends as soon as it begins, each time. */
+static int check_open_files(struct err *e)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= OPEN_FILES_LEAST)
+        return 0;
+    return err_set(e, ERR_NOFIT,
+                   "a broker needs %d open files, and the limit of this shell is %ju: raise it, as "
+                   "in ulimit -n 1024",
+                   OPEN_FILES_LEAST, (uintmax_t)files.rlim_cur);
+}
+
 static int start_broker(const struct broker_client *c, struct err *e)
 {
     AUTO_MEM char *path = broker_path(c->home, BROKER_LOG);
     int ready[2];
+
+    if (check_open_files(e) < 0)
+        return -1;
 
     if (file_make_dirs(c->home, 0700, e) < 0)
         return -1;
