@@ -7,7 +7,9 @@ days() { # days PREFIX FIRST LAST PRICE
     for ((day = $2; day <= $3; day++)); do printf '%s,2020-01-%02d,%s\n' "$1" "$day" "$4"; done
 }
 
-fails 3 "no price histories yet" market ls
+run market ls --json
+is "$code $out" "0 []" "there are no price histories"
+contains "$("$TRADEWIND" market ls)" "tradewind market import FILE" "and the text says how to import some"
 fails 3 "no price histories yet" market replay --model A3C
 
 # Ten days of a V100 at $1, from the sixth $2; of eight K80 at $1.6, $0.2 each.

@@ -109,11 +109,12 @@ static struct row next_row(const struct market *m,
 
 static int run_list(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    AUTO(market) struct market *m = app_market_open(app, e);
+    struct err why = {0};
+    AUTO(market) struct market *m = app_market_open(app, &why);
 
     (void)request;
     if (!m)
-        return -1;
+        return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
     for (size_t i = 0; i < m->n_offers;) {
         char begin[32], end[32];
         const struct row r = next_row(m, &i, begin, end);

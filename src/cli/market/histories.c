@@ -150,4 +150,6 @@ const struct command command_market_ls = {
                "Lifetimes are those of instances that were watched until their preemption.",
     .example = "tradewind market ls",
     .operation = &market_list_operation,
+    .text = &(const struct command_text){.empty = "There are no price histories; tradewind market "
+                                                  "import FILE... imports some."},
 };
