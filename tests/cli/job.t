@@ -455,6 +455,12 @@ fails 2 '--sort' job ls --sort size
 fails 2 'exclude each other' job ls --all --limit 3
 fails 2 'a whole number' job ls --limit 1.5
 
+fails 2 "job submit: no option --lr; if it belongs to the command that is to run, write -- before that: \
+tradewind job submit --cpus 2 -- python3 'my train.py' --lr 0.1 -v" \
+    job submit --cpus 2 python3 'my train.py' --lr 0.1 -v
+fails 2 "write -- before that: tradewind sweep s -- python3 train.py --lr '{1,2}'" \
+    sweep s python3 train.py --lr '{1,2}'
+
 # ---- too few open files for a broker ----
 
 err=$(ulimit -n 16; TRADEWIND_HOME=$scratch/few "$TRADEWIND" job submit -- true 2>&1 >/dev/null)

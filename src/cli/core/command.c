@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/shell.h"
 #include "cli/core/help.h"
 #include "cli/core/operate.h"
 
@@ -15,6 +16,8 @@
 #include <string.h>
 
 /* Bound of the commands, and of the options of one command. */
+/* Bytes of a command that a message shows. */
+#define SHOWN_BYTES 240
 #define CANDIDATES_MAX 128
 /* Bound of the names that stand for one word. */
 #define MEANT_BYTES 1024
@@ -225,11 +228,47 @@ static const struct command_option *find_option(const struct command_option *opt
     return NULL;
 }
 
+/* "job submit python3 x.py --lr 0.1": how to write it, so that the option is one of the command
+ * that is to run. argv[at] is the option. New string; NULL: no such command was begun. */
+static char *with_separator(const struct command_args *args, char **argv, size_t n, size_t at)
+{
+    const struct command *c = args->command;
+    const char *words = c->operands ? strstr(c->operands, "CMD") : NULL;
+    AUTO_CLEAR(buf) struct buf b;
+    size_t before = 0;
+
+    /* The operands in front of it: "NAME -- CMD...". */
+    for (const char *p = c->operands; words && p < words; p++)
+        before += *p == ' ' && p[-1] != '-';
+    if (!words || args->n_operands <= before)
+        return NULL;
+    buf_init(&b, SHOWN_BYTES);
+    buf_printf(&b, "tradewind %s", c->name);
+    for (size_t i = 0; i < args->n_given; i++) {
+        shell_put_word(&b, args->given[i].option->name);
+        if (args->given[i].value)
+            shell_put_word(&b, args->given[i].value);
+    }
+    for (size_t i = 0; i < args->n_operands; i++) {
+        buf_puts(&b, i == before ? " --" : "");
+        shell_put_word(&b, args->operands[i]);
+    }
+    for (size_t i = at; i < n; i++)
+        shell_put_word(&b, argv[i]);
+    return mem_printf("%s%s", buf_str(&b), b.full ? "..." : "");
+}
+
+/* argv[at] has it, in its first len bytes. */
 static int unknown_option(const struct command_args *args,
-                          const char *name,
+                          char **argv,
+                          size_t n_words,
+                          size_t at,
                           size_t len,
                           struct err *e)
 {
+    AUTO_MEM char *separated = with_separator(args, argv, n_words, at);
+    const char *name = argv[at];
+
     const struct command *c = args->command;
     const char *names[CANDIDATES_MAX] = {"--help"};
     size_t n = 1;
@@ -240,6 +279,11 @@ static int unknown_option(const struct command_args *args,
     const char *close = nearest(typed, names, n);
     if (close)
         return err_set(e, ERR_USAGE, "%s: no option %s; did you mean %s?", c->name, typed, close);
+    if (separated)
+        return err_set(e, ERR_USAGE,
+                       "%s: no option %s; if it belongs to the command that is to run, write -- "
+                       "before that: %s",
+                       c->name, typed, separated);
     if (!strcmp(typed, "--yes") || !strcmp(typed, "-y"))
         return err_set(e, ERR_USAGE, "%s: no option %s: the command asks nothing; leave it out",
                        c->name, typed);
@@ -285,8 +329,9 @@ static int take_option(struct command_args *args,
 
 /* -r, or -rl: each letter an option. */
 static int parse_letters(
-    struct command_args *args, const char *text, const char *next, size_t *at, struct err *e)
+    struct command_args *args, char **argv, size_t n, size_t *at, struct err *e)
 {
+    const char *text = argv[*at], *next = *at + 1 < n ? argv[*at + 1] : NULL;
     const struct command *c = args->command;
 
     for (const char *letter = text + 1; *letter; letter++) {
@@ -294,7 +339,7 @@ static int parse_letters(
         while (o->name && o->letter != *letter)
             o++;
         if (!o->name)
-            return unknown_option(args, text, strlen(text), e);
+            return unknown_option(args, argv, n, *at, strlen(text), e);
         if (o->value && letter[1])
             return err_set(e, ERR_USAGE, "%s: -%c needs a value: -%c %s", c->name, *letter, *letter,
                            o->value);
@@ -312,9 +357,9 @@ static int parse_option(struct command_args *args, char **argv, size_t n, size_t
     const struct command_option *o = find_option(args->options, text, len);
 
     if (text[1] != '-')
-        return parse_letters(args, text, next, at, e);
+        return parse_letters(args, argv, n, at, e);
     if (!o)
-        return unknown_option(args, text, len, e);
+        return unknown_option(args, argv, n, *at, len, e);
     return take_option(args, o, text[len] ? text + len + 1 : NULL, next, at, e);
 }
 
