@@ -1,7 +1,9 @@
 /* show: the commands `run ls`, `run show` and `run stop`, and the bill of a run for people. */
 #include "app/job/job.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
+#include "base/shell.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
@@ -12,6 +14,7 @@
 #include <string.h>
 
 /* Rows of the table of machines; --json lists all. */
+#define FILE_BYTES 4096
 #define MACHINES_SHOWN 60
 #define INDENT 2
 #define REASON_COLUMNS 2000
@@ -146,6 +149,26 @@ static void print_metrics(const struct app_run *r, FILE *out)
     table_print(table, out, INDENT, &look);
 }
 
+/* What to look at, and how to go on. */
+static void print_next(const struct app_run *r, FILE *out)
+{
+    const struct app_run_stage *stages = r->stages.items;
+    size_t i = 0;
+
+    while (i < r->stages.n && (stages[i].state != STAGE_FAILED || stages[i].job == FIELD_NONE))
+        i++;
+    if (r->state != RUN_FAILED || i == r->stages.n || !r->file || !*r->file ||
+        stages[i].is_simulated || stages[i].repeated_job != FIELD_NONE || stages[i].servers > 0)
+        return;
+    AUTO_CLEAR(buf) struct buf file;
+    buf_init(&file, FILE_BYTES);
+    shell_put_word(&file, r->file);
+    fprintf(out, "tradewind job logs %" PRId64 " shows what it printed; tradewind run ",
+            stages[i].job);
+    text_print(out, buf_str(&file), FILE_BYTES);
+    fputs(" --resume continues.\n", out);
+}
+
 void cli_run_print(struct operate_text *t, const void *record)
 {
     const struct app_run *r = record;
@@ -157,6 +180,7 @@ void cli_run_print(struct operate_text *t, const void *record)
     print_values(r, t->out);
     print_metrics(r, t->out);
     print_sum(r, t->out);
+    print_next(r, t->out);
 }
 
 int cli_run_exit_code(enum run_state state)
