@@ -365,4 +365,11 @@ is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
     "tradewind: there is no run 99; \`tradewind run ls\` lists them
 3" "a run that is not there"
 
+# ---- a typo among alternatives ----
+
+printf 'name: typo\nrun: echo\nestimate: {seconds: 1}\nresources: {accelerators: {A100: 1, H1O0: 1}}\n' >typo.yaml
+run plan typo.yaml
+is "$code" 0 "an alternative that no offer has leaves the other"
+contains "$err" "typo.yaml:4: stage typo: the catalog has no accelerator H1O0; did you mean H100?" "and is told"
+
 done_testing

@@ -65,6 +65,7 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     if (app_plan_ask(p, q->pareto, e) < 0)
         return -1;
     bool exists = plan_found(&p->answer);
+    app_plan_warn_of_accelerators(app, p);
     if (app_plan_warn_of_prices(app, p, e) < 0)
         return -1;
     if (exists) {

@@ -268,6 +268,9 @@ extern const struct record app_plan_report_record;
 /* A notice for each cloud of the plan whose prices are older than this. */
 #define APP_PLAN_PRICES_MAX_DAYS 90
 int app_plan_warn_of_prices(const struct app *app, const struct app_plan *p, struct err *e);
+/* A notice for each accelerator that stages ask for and no offer has, when there is a plan without
+ * it: a typo among alternatives. */
+void app_plan_warn_of_accelerators(const struct app *app, const struct app_plan *p);
 
 /* The answer of p, without what else may be asked for. */
 int app_plan_report(const struct app_plan *p,

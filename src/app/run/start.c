@@ -266,6 +266,7 @@ static struct prepared *prepare(struct app *app,
         return NULL;
     app_run_warn_envs(app, d->plan, out);
     app_run_warn_code(app, d->plan);
+    app_plan_warn_of_accelerators(app, d->plan);
     if (app_plan_warn_of_prices(app, d->plan, e) < 0)
         return NULL;
     d->gpus = app_run_gpus_new(app, d->plan, location, e);
