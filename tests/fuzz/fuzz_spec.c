@@ -77,13 +77,15 @@ static void check_resources(const struct spec_resources *res)
     assert(!res->image || spec_is_image(res->image));
 }
 
+/* Zero is a time, too, and none an amount of work; a rate is above it. */
 static void check_estimate(const struct spec_estimate *e)
 {
     assert(isfinite(e->setup_s) && e->setup_s >= 0 && e->left >= 0 && e->left <= 1);
     assert(e->kind != SPEC_ESTIMATE_PROFILE || *e->profile);
-    assert(e->kind != SPEC_ESTIMATE_ITERATIONS || (*e->model && e->iterations > 0));
+    assert(e->kind != SPEC_ESTIMATE_ITERATIONS || (*e->model && e->iterations >= 0));
     for (size_t i = 0; i < e->n_rates; i++)
-        assert(*e->rates[i].name && isfinite(e->rates[i].value) && e->rates[i].value > 0);
+        assert(*e->rates[i].name && isfinite(e->rates[i].value) &&
+               (e->kind == SPEC_ESTIMATE_SECONDS ? e->rates[i].value >= 0 : e->rates[i].value > 0));
 }
 
 static void check_stage(const struct spec *s, const struct spec_stage *stage)
