@@ -140,7 +140,7 @@ struct cloud_options {
     const char *owner;              /* of this home */
     const struct cloud_host *hosts; /* pool */
     size_t n_hosts;
-    const char *root; /* pool: directory of jobs on each host; NULL = ~/.tradewind-jobs */
+    const char *root; /* pool, aws: directory of jobs on each host; NULL = ~/.tradewind-jobs */
     /* sim: everything is drawn from the seed and a machine's token, so the order of calls does not
      * matter. */
     uint64_t seed;

@@ -60,6 +60,7 @@ void ec2_read_instance(const struct ec2 *a, const struct xml *item, struct cloud
     COPY(m->zone, xml_text(item, "placement/availabilityZone"));
     COPY(m->instance_type, xml_text(item, "instanceType"));
     COPY(m->exec_driver, "ssh");
+    COPY(m->root, a->cloud->options.root ? a->cloud->options.root : "~/.tradewind-jobs");
     m->spot = strcmp(xml_text(item, "instanceLifecycle"), "spot") == 0;
     m->state = state_of(xml_text(item, "instanceState/name"), xml_text(item, "stateReason/code"));
     read_times(a, item, m);

@@ -86,7 +86,7 @@ static void life(void)
     pass(30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_RUNNING && m.ready_ms &&
               strncmp(m.address, "ubuntu@198.51.100.", 18) == 0 &&
-              strcmp(m.exec_driver, "ssh") == 0,
+              strcmp(m.exec_driver, "ssh") == 0 && strcmp(m.root, "~/.tradewind-jobs") == 0,
           "it runs, and is reached at %s", m.address);
     CHECK(strcmp(listed(c), "one ") == 0, "and is listed");
     pass(3600);
