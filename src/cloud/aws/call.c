@@ -239,8 +239,9 @@ static bool renew(struct ec2 *a, const struct ec2_call *x)
     bool has_expired =
         strncmp(x->code, "ExpiredToken", 12) == 0 || strcmp(x->code, "RequestExpired") == 0;
 
-    return has_expired && find_credentials(a, &why) == 0 &&
-           strcmp(before, a->credentials.key_id) != 0;
+    if (!has_expired || find_credentials(a, &why) < 0 || !a->credentials.key_id)
+        return false;
+    return strcmp(before, a->credentials.key_id) != 0;
 }
 
 /* *mended: the failure was one of clock or credentials, which are others now. */

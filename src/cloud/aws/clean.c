@@ -52,8 +52,9 @@ static int remove_one(struct cleaning *s, const char *id, struct cloud_error *e)
 {
     struct cloud *c = s->ec2->cloud;
     int64_t until_ms = cloud_now_ms(c) + HELD_MS;
+    double wait_s = HELD_FIRST_S;
 
-    for (double wait_s = HELD_FIRST_S;; wait_s = fmin(wait_s * 1.5, HELD_MOST_S)) {
+    for (;;) {
         AUTO_CLEAR(ec2_call) struct ec2_call x;
         ec2_call_init(&x, s->kind->delete);
         ec2_add(&x, id, "%s", s->kind->delete_id);
@@ -62,6 +63,7 @@ static int remove_one(struct cleaning *s, const char *id, struct cloud_error *e)
         if (!ec2_failed_with(&x, "DependencyViolation") || cloud_now_ms(c) >= until_ms)
             return -1;
         cloud_wait(c, wait_s);
+        wait_s = fmin(wait_s * 1.5, HELD_MOST_S);
     }
 }
 

@@ -130,8 +130,10 @@ static int keep_found(void *context, const struct cloud_tagged *t, struct cloud_
     (void)e;
     if (f->n++ == 0 || (is_over(&f->out->machine) && !is_over(&t->machine)))
         *f->out = *t;
-    if (ids && !is_over(&t->machine) && ids->n < sizeof ids->items / sizeof *ids->items)
-        COPY(ids->items[ids->n++], t->machine.id);
+    if (ids && !is_over(&t->machine) && ids->n < sizeof ids->items / sizeof *ids->items) {
+        COPY(ids->items[ids->n], t->machine.id);
+        ids->n++;
+    }
     return 0;
 }
 

@@ -200,8 +200,9 @@ static int run_shared(struct ec2 *a,
 {
     int64_t until_ms = cloud_now_ms(a->cloud) + YOUNG_MS;
     bool is_young, is_open = false;
+    double wait_s = YOUNG_FIRST_S;
 
-    for (double wait_s = YOUNG_FIRST_S;; wait_s = fmin(wait_s * 1.5, YOUNG_MOST_S)) {
+    for (;;) {
         AUTO_CLEAR(ec2_call) struct ec2_call x;
         struct ec2_shared shared;
         ec2_call_init(&x, "RunInstances");
@@ -214,6 +215,7 @@ static int run_shared(struct ec2 *a,
         if (!is_young || cloud_now_ms(a->cloud) >= until_ms)
             break;
         cloud_wait(a->cloud, wait_s);
+        wait_s = fmin(wait_s * 1.5, YOUNG_MOST_S);
     }
     if (!is_refusal(e->failure))
         return -1;

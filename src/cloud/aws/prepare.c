@@ -124,9 +124,12 @@ static int keep_group(void *context, const struct xml *item, struct cloud_error 
         return 0;
     COPY(g->id, xml_text(item, "groupId"));
     for (const struct xml *rule = xml_items(item, "ipPermissions"); rule; rule = rule->next)
-        for (const struct xml *r = xml_items(rule, "ipRanges"); r; r = r->next)
-            if (strcmp(xml_text(rule, "fromPort"), "22") == 0 && g->n < RULES_MAX)
-                COPY(g->networks[g->n++], xml_text(r, "cidrIp"));
+        for (const struct xml *r = xml_items(rule, "ipRanges"); r; r = r->next) {
+            if (strcmp(xml_text(rule, "fromPort"), "22") != 0 || g->n == RULES_MAX)
+                continue;
+            COPY(g->networks[g->n], xml_text(r, "cidrIp"));
+            g->n++;
+        }
     return 0;
 }
 
