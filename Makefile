@@ -198,6 +198,7 @@ $(OUT)/tests/unit/%.o: CPPFLAGS_ALL += -Itests/unit
 # Headers, which older lists of what depends on what name here, are none of the linker's business.
 $(OUT)/tests/unit/sdk/%.o: CPPFLAGS_ALL += -Isdk/c
 $(OUT)/tests/unit/sdk/test_worker: $(OUT)/sdk/c/tradewind_worker.o
+$(OUT)/tests/unit/store/test_az $(OUT)/tests/unit/store/test_gs: $(OUT)/tests/unit/net/server.o
 $(UNIT): $(OUT)/%: $(OUT)/%.o $$(call unit_shared,$$*) $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 

@@ -156,6 +156,8 @@ int store_take_in(const struct store_source *source,
 
 extern const struct store_driver store_dir_driver;
 extern const struct store_driver store_s3_driver;
+extern const struct store_driver store_az_driver;
+extern const struct store_driver store_gs_driver;
 
 /* ---- verify.c: content against its digests ---- */
 

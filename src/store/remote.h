@@ -280,6 +280,7 @@ struct remote_upload {
     char **etags;      /* of the parts */
     uint32_t crc;      /* of the parts so far, where they come in order */
     bool is_complete;  /* with the last part */
+    unsigned restarts; /* from the first part */
     atomic_uint tries; /* requests that were sent */
 };
 int remote_upload(struct remote_upload *u, struct err *e);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "net/retry.h"
 #include "store/remote.h"
 
 #include <assert.h>
@@ -209,24 +210,6 @@ static bool may_go_on(const struct remote_call *c, struct err *why)
     return false;
 }
 
-/* What the server asks for, in seconds or as a date; 0 = nothing. */
-static double asked_wait_s(const struct remote_answer *a)
-{
-    const char *text = http_answer_header(&a->http, "retry-after");
-    char *end;
-
-    if (!text || !*text)
-        return 0;
-    double seconds = strtod(text, &end);
-    if (*end) {
-        const char *date = http_answer_header(&a->http, "date");
-        int64_t until_ms = time_from_http(text);
-        int64_t now_ms = date && time_from_http(date) ? time_from_http(date) : time_epoch_ms();
-        seconds = until_ms ? (double)(until_ms - now_ms) / 1e3 : 0;
-    }
-    return seconds > 0 && seconds < 1e9 ? seconds : 0;
-}
-
 /* Until then, unless the caller gives up. */
 static bool wait_until(const struct remote_call *c, double until_s, struct err *why)
 {
@@ -248,7 +231,7 @@ static bool once_more(struct remote *r,
                       struct retries *p,
                       struct err *why)
 {
-    double now_s = time_monotonic_s(), asked_s = asked_wait_s(a);
+    double now_s = time_monotonic_s(), asked_s = retry_after_s(&a->http, time_epoch_ms());
 
     p->tries++;
     if (verdict == REMOTE_BAD)

@@ -14,6 +14,8 @@
 static const struct store_driver *const store_drivers[] = {
     &store_dir_driver,
     &store_s3_driver,
+    &store_gs_driver,
+    &store_az_driver,
 };
 
 static const struct store_driver *find_driver(const char *url)
@@ -275,13 +277,18 @@ void store_url_clear(struct store_url *l)
     *l = (struct store_url){0};
 }
 
+bool store_has_urls(const struct store *s)
+{
+    return s->driver->presign != NULL;
+}
+
 int store_presign(struct store *s,
                   const struct store_grant *grant,
                   struct store_url *out,
                   struct err *e)
 {
     if (!s->driver->presign)
-        return err_set(e, ERR_NOFIT, "store %s has no URLs for other programs: only s3 has",
+        return err_set(e, ERR_NOFIT, "store %s has no URLs for other programs: s3 and az have",
                        s->settings.url);
     if (store_check_place(grant->project, &grant->place, e) < 0)
         return -1;

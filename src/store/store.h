@@ -1,6 +1,7 @@
-/* store: content in a directory (dir:PATH) or an S3 bucket (s3://BUCKET/PREFIX). Small contents
- * share packs, each large one is a blob of its own. The caller records the
- * location of each content, which the store returns. Blobs of different projects never mix. */
+/* store: content in a directory (dir:PATH) or a bucket (s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,
+ * az://ACCOUNT/CONTAINER/PREFIX). Small contents share packs, each large one is a blob of its own.
+ * The caller records the location of each content, which the store returns. Blobs of different
+ * projects never mix. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -19,8 +20,8 @@
 struct store;
 
 struct store_settings {
-    const char *url;      /* "dir:PATH" (absolute) or "s3://BUCKET/PREFIX" */
-    const char *endpoint; /* s3: "https://host:port", NULL = Amazon's for the region */
+    const char *url;      /* "dir:PATH" (absolute), "s3://BUCKET/PREFIX", ... */
+    const char *endpoint; /* "https://host:port", NULL = the cloud's own */
     const char *region; /* s3: NULL = AWS_REGION, AWS_DEFAULT_REGION, the shared file, us-east-1 */
     /* s3: bucket in the path rather than the host name. -1 = the path when an endpoint is given */
     int path_style;
@@ -65,9 +66,10 @@ int store_check_url(const char *url, struct err *e);
 /* Makes sure that objects can be written and read here: s3 creates the bucket when it is missing
  * and allowed, then writes, reads and deletes a probe. */
 int store_probe(struct store *s, struct err *e);
-/* "dir" or "s3" */
+/* "dir", "s3", "gs" or "az" */
 const char *store_kind(const struct store *s);
-/* Of "s3://BUCKET/PREFIX" both, the prefix without slashes around it; of a directory "". */
+/* Of "s3://BUCKET/PREFIX" both, of az:// the container, the prefix without slashes around it; of a
+ * directory "". */
 const char *store_bucket(const struct store *s);
 const char *store_prefix(const struct store *s);
 
@@ -224,7 +226,9 @@ struct store_url {
 };
 void store_url_clear(struct store_url *l);
 
-/* ERR_NOFIT for dir. */
+/* Whether this kind of store has URLs at all. */
+bool store_has_urls(const struct store *s);
+/* ERR_NOFIT where it has none, or none for this place. */
 int store_presign(struct store *s,
                   const struct store_grant *grant,
                   struct store_url *out,

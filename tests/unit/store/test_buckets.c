@@ -249,8 +249,11 @@ static void check_list(void)
     struct err e = {0};
 
     /* One more than a page holds. */
+    /* Azurite cannot list what XML cannot hold. */
+    const char *signs = strcmp(store_kind(s), "az") == 0 ? "a lake/many/notes & <signs>.txt"
+                                                         : "a lake/many/notes & <signs>\x01.txt";
     CHECK(parallel_each(1001, 16, put_one, s, &e) == 0, "1,001 objects %s", e.text);
-    CHECK(remote_put_once(s->priv, "a lake/many/notes & <signs>\x01.txt", &call, &e) == 0 &&
+    CHECK(remote_put_once(s->priv, signs, &call, &e) == 0 &&
               remote_put_once(s->priv, "a lake/many/large/.hidden", &call, &e) == 0 &&
               remote_put_once(s->priv, "a lake/many/packs/7-0123456789ab-x", &call, &e) == 0,
           "and three that are not ours %s", e.text);
