@@ -268,14 +268,27 @@ static void read_clouds(const struct reader_value *v, void *into)
     }
 }
 
+bool config_is_bucket(const char *url)
+{
+    static const char *const schemes[] = {"s3://", "gs://", "az://"};
+
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
 static void read_store(const struct reader_value *v, void *into)
 {
     struct config *c = into;
 
     if (!reader_name(v, &c->store))
         return;
-    if (strncmp(c->store, "dir:", 4) != 0 && strncmp(c->store, "s3://", 5) != 0)
-        reader_value_error(v, "%s is neither dir:PATH nor s3://BUCKET/PREFIX", reader_shown(v));
+    if (strncmp(c->store, "dir:", 4) != 0 && !config_is_bucket(c->store))
+        reader_value_error(v,
+                           "%s is not a store: write dir:PATH, s3://BUCKET/PREFIX, "
+                           "gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX",
+                           reader_shown(v));
 }
 
 static void read_endpoint(const struct reader_value *v, void *into)

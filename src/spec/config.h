@@ -85,9 +85,9 @@ struct config {
     struct config_limits limits;
     struct config_prices prices;
     const char *throughputs;       /* path of the user's throughput table, from home; NULL = none */
-    const char *store;             /* "dir:objects": objects below home; or s3://bucket/prefix */
-    const char *endpoint, *region; /* of an s3 store; NULL = not said */
-    int path_style;                /* of an s3 store: 1, 0, -1 = not said */
+    const char *store;             /* "dir:objects": objects below home; or a bucket's URL */
+    const char *endpoint, *region; /* of a bucket; NULL = not said */
+    int path_style;                /* of a bucket: 1, 0, -1 = not said */
     bool insecure;                 /* http:// may lead to other machines */
     struct config_setting *settings; /* all of them, sorted by key */
     size_t n_settings;
@@ -112,5 +112,8 @@ int config_set(const struct config *c, const char *key, const char *value, struc
 
 double config_boot_s(const struct config *c, const char *cloud);
 double config_preemptions(const struct config *c, const char *cloud);
+
+/* "s3://", "gs://" or "az://": a store in a bucket. */
+bool config_is_bucket(const char *url);
 
 #endif

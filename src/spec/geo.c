@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "spec/config.h"
 #include "spec/reader.h"
 #include "spec/value.h"
 #include "spec/yaml.h"
@@ -196,9 +197,11 @@ static void read_site_store(const struct reader_value *v, void *into)
 {
     struct spec_geo_site *s = into;
 
-    if (reader_name(v, &s->store) && strncmp(s->store, "s3://", 5) != 0 &&
+    if (reader_name(v, &s->store) && !config_is_bucket(s->store) &&
         strncmp(s->store, "dir:/", 5) != 0)
-        reader_value_error(v, "%s is not a store: write s3://BUCKET/PREFIX or dir:/PATH",
+        reader_value_error(v,
+                           "%s is not a store: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+                           "az://ACCOUNT/CONTAINER/PREFIX or dir:/PATH",
                            reader_shown(v));
 }
 

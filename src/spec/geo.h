@@ -41,8 +41,8 @@ struct spec_geo_site {
     const char *function_on; /* the same for its function */
     const char *address;     /* at which workers reach the function; NULL = that of its host */
     unsigned port;           /* of the function; 0 = not said */
-    const char *store;       /* s3://BUCKET[/PREFIX] or dir:/PATH; NULL = not said */
-    const char *endpoint, *region; /* of an s3 store; NULL = as Amazon has it */
+    const char *store;       /* a bucket's URL or dir:/PATH; NULL = not said */
+    const char *endpoint, *region; /* of a bucket; NULL = as its cloud has it */
     size_t line;
 };
 

@@ -121,7 +121,7 @@ def worker_process(t, rank):
 
 def test_refused(t):
     t.refused(2, "t.yaml:10: sites.mars: ", "sites: {mars: {on: local}}\n")
-    t.refused(2, "is not a store: write s3://BUCKET/PREFIX or dir:/PATH",
+    t.refused(2, "is not a store: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,",
               "sites: {aws/eu-west-2: {store: 'ftp://x'}}\n")
     t.refused(2, "unknown field", "sites: {aws/eu-west-2: {colour: red}}\n")
     t.refused(2, "is not a compression: use none, int8 or topk:SHARE", "compression: zip\n")

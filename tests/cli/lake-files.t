@@ -22,7 +22,7 @@ is "$(json 'd["store"]' <<<"$out")" "dir:$scratch/elsewhere" "an empty lake take
 is "$("$TRADEWIND" config get store)" "dir:$scratch/elsewhere" "the configuration has it"
 run init --store dir:relative
 is "$("$TRADEWIND" config get store)" "dir:$scratch/relative" "a path is taken from here"
-fails 2 "--endpoint is for a store on S3" init --endpoint http://localhost:1
+fails 2 "--endpoint is for a store in a bucket" init --endpoint http://localhost:1
 fails 2 "--store" init --store ftp://x
 fails 2 "lacks a directory" init --store dir:
 run init --store "dir:$TRADEWIND_HOME/objects"

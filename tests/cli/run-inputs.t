@@ -102,9 +102,9 @@ fails 3 "stage gone: fetch http://$at/gone: the server has nothing there (404)" 
 pipeline huge "http://$at/huge" true
 fails 5 "stage huge: fetch http://$at/huge: it has 100000000.0 GB, and the disk of" \
     run huge.yaml --yes --json
-pipeline other "gs://bucket/x" true
+pipeline other "r2://bucket/x" true
 sed -i 's/place: local/place: gcp\/us-central1/' other.yaml
-fails 2 "other.yaml:2: stage other: gs://bucket/x cannot be fetched, only s3://, https:// and" \
+fails 2 "other.yaml:2: stage other: r2://bucket/x cannot be fetched, only s3://, gs://, az://, https:// and" \
     run other.yaml --yes --json
 is "$("$TRADEWIND" run ls --json | json 'len(d)')" "$runs" "none of them began"
 

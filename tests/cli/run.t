@@ -296,9 +296,9 @@ printf 'name: v\nenvs: {KEY: null}\nrun: "true"\n' >v.yaml
 refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: give --env KEY=VALUE" \
     "$TRADEWIND" run v.yaml --yes
 check "with a value" "$TRADEWIND" run v.yaml --yes --env KEY=1 >/dev/null
-printf 'name: u\ninputs:\n  - {from: "gs://b/x", size: 1, place: gcp/us-central1}\nrun: "true"\n' \
+printf 'name: u\ninputs:\n  - {from: "r2://b/x", size: 1, place: gcp/us-central1}\nrun: "true"\n' \
     >u.yaml
-refused "an input that cannot be fetched" "u.yaml:3: stage u: gs://b/x cannot be fetched, only \
+refused "an input that cannot be fetched" "u.yaml:3: stage u: r2://b/x cannot be fetched, only \
 s3://, https:// and http:// can: put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
 for name in .. .x; do
     printf 'name: o\noutputs:\n  "%s": 0.001\nrun: "true"\n' "$name" >o.yaml

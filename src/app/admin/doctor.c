@@ -17,6 +17,7 @@
 #include "exec/statefile.h"
 #include "lake/clean/clean.h"
 #include "net/credentials.h"
+#include "net/token.h"
 #include "spec/config.h"
 #include "store/store.h"
 #include "view/text.h"
@@ -243,26 +244,65 @@ static void check_aws(struct doctor *d)
         say(d, DOCTOR_WARNING, "credentials aws", "", "%s", why.text);
 }
 
-static void check_file(struct doctor *d, const char *cloud, const char *name, const char *file)
+static const char *own_variable(void *context, const char *name)
 {
-    const char *home = app_variable(d->app, "HOME");
-    AUTO_MEM char *what = mem_printf("credentials %s", cloud);
-    AUTO_MEM char *path = mem_printf("%s/%s", home ? home : "", file);
+    return app_variable(context, name);
+}
 
-    if (app_variable(d->app, name))
-        say(d, DOCTOR_OK, what, "", "found: %s in the environment", name);
-    else if (home && access(path, R_OK) == 0)
-        say(d, DOCTOR_OK, what, "", "found: ~/%s", file);
+/* A machine's own identity would have to be asked for. */
+static void say_login(struct doctor *d,
+                      const char *what,
+                      const char *fix,
+                      bool is_machine,
+                      const struct token_login *l,
+                      int found,
+                      const struct err *why)
+{
+    if (found < 0)
+        say(d, DOCTOR_WARNING, what, "", "%s", why->text);
+    else if (is_machine)
+        say(d, DOCTOR_MISSING, what, fix, "none in the environment or the tools' files");
     else
-        say(d, DOCTOR_MISSING, what, "", "neither %s nor ~/%s", name, file);
+        say(d, DOCTOR_OK, what, "", "found: %s%s%s%s", l->origin, l->identity ? " (" : "",
+            l->identity ? l->identity : "", l->identity ? ")" : "");
+}
+
+static void check_google(struct doctor *d)
+{
+    const struct credentials_sources sources = {.environment = own_variable, .context = d->app};
+    AUTO_CLEAR(token_login) struct token_login l = {0};
+    struct err why = {0};
+    int found = token_find_google(&sources, &l, &why);
+
+    say_login(d, "credentials gcp",
+              "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+              found == 0 && l.way == TOKEN_GOOGLE_MACHINE, &l, found, &why);
+}
+
+static void check_azure(struct doctor *d)
+{
+    static const char *const keys[] = {"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY",
+                                       "AZURE_STORAGE_SAS_TOKEN"};
+    const struct credentials_sources sources = {.environment = own_variable, .context = d->app};
+    AUTO_CLEAR(token_login) struct token_login l = {0};
+    struct err why = {0};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (app_variable(d->app, keys[i])) {
+            say(d, DOCTOR_OK, "credentials azure", "", "found: %s, for storage alone", keys[i]);
+            return;
+        }
+    int found = token_find_azure(&sources, &l, &why);
+    say_login(d, "credentials azure",
+              "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or az login",
+              found == 0 && l.way == TOKEN_AZURE_MACHINE, &l, found, &why);
 }
 
 static void check_credentials(struct doctor *d)
 {
     check_aws(d);
-    check_file(d, "gcp", "GOOGLE_APPLICATION_CREDENTIALS",
-               ".config/gcloud/application_default_credentials.json");
-    check_file(d, "azure", "AZURE_CLIENT_ID", ".azure/azureProfile.json");
+    check_google(d);
+    check_azure(d);
 }
 
 /* ---- programs ---- */

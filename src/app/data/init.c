@@ -22,7 +22,7 @@ struct init_request {
 
 /* clang-format off */
 static const struct field request_fields[] = {
-    {"store", FIELD(TEXT, struct init_request, store), .value = "dir:PATH|s3://BUCKET/PREFIX",
+    {"store", FIELD(TEXT, struct init_request, store), .value = "dir:PATH|s3://BUCKET/PREFIX|...",
      .help = "Where content goes (default dir:objects, below the home)."},
     {"endpoint", FIELD(TEXT, struct init_request, endpoint), .value = "URL",
      .help = "S3: the server, if it is not Amazon's."},
@@ -70,17 +70,17 @@ static char *store_text(const char *typed, const char *field, struct err *e)
 
 static int check_request(const struct init_request *q, const struct answer *out, struct err *e)
 {
-    const char *only_s3 = q->endpoint     ? "endpoint"
-                          : q->region     ? "region"
-                          : q->path_style ? "path_style"
-                          : q->insecure   ? "insecure"
-                                          : NULL;
+    const char *only_bucket = q->endpoint     ? "endpoint"
+                              : q->region     ? "region"
+                              : q->path_style ? "path_style"
+                              : q->insecure   ? "insecure"
+                                              : NULL;
     char name[64], store[64];
 
-    if (!only_s3 || (q->store && strncmp(q->store, "s3://", 5) == 0))
+    if (!only_bucket || (q->store && config_is_bucket(q->store)))
         return 0;
-    return err_set(e, ERR_USAGE, "%s is for a store on S3: %s s3://BUCKET/PREFIX",
-                   answer_spell(out, only_s3, name), answer_spell(out, "store", store));
+    return err_set(e, ERR_USAGE, "%s is for a store in a bucket: %s s3://BUCKET/PREFIX",
+                   answer_spell(out, only_bucket, name), answer_spell(out, "store", store));
 }
 
 /* Makes sure that the store works before anything is written down. */

@@ -416,13 +416,26 @@ static int compose_sizes(struct app_geo_run *g, struct run *out, struct err *e)
     return 0;
 }
 
-static bool is_s3(const struct app_geo_run *g)
+/* Of the clouds that have a store of this training. */
+static bool has_store(const struct app_geo_run *g, const char *scheme)
 {
     for (size_t i = 0; i < g->n_aggregators; i++)
-        if (strncmp(g->aggregators[i].in.url, "s3://", 5) == 0)
+        if (strncmp(g->aggregators[i].in.url, scheme, strlen(scheme)) == 0)
             return true;
     return false;
 }
+
+/* Keys that are texts: files and identities of machines are the hosts' own. */
+static const struct {
+    const char *scheme, *name;
+} key_names[] = {
+    {"s3://", "AWS_ACCESS_KEY_ID"},   {"s3://", "AWS_SECRET_ACCESS_KEY"},
+    {"s3://", "AWS_SESSION_TOKEN"},   {"az://", "AZURE_STORAGE_CONNECTION_STRING"},
+    {"az://", "AZURE_STORAGE_KEY"},   {"az://", "AZURE_STORAGE_SAS_TOKEN"},
+    {"az://", "AZURE_TENANT_ID"},     {"az://", "AZURE_CLIENT_ID"},
+    {"az://", "AZURE_CLIENT_SECRET"},
+};
+#define KEYS_MAX (sizeof key_names / sizeof *key_names + 1)
 
 /* Workers send it to functions, which refuse events without it. */
 static const char *make_token(struct app_geo_run *g)
@@ -440,21 +453,22 @@ static const char *make_token(struct app_geo_run *g)
 /* Keys for the stores, where the caller has them; else hosts find their own. */
 static int compose_secrets(struct app_geo_run *g, const struct app *app, struct err *e)
 {
-    static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
-                                        "AWS_SESSION_TOKEN"};
     struct run *out = &g->run;
-    const char *values[4] = {make_token(g)}, **used = arena_alloc(g->arena, 4, sizeof *used);
-    struct run_secret *all = arena_alloc(g->arena, out->n_stages * 4, sizeof *all);
+    const char *values[KEYS_MAX] = {make_token(g)};
+    const char **used = arena_alloc(g->arena, KEYS_MAX, sizeof *used);
+    struct run_secret *all = arena_alloc(g->arena, out->n_stages * KEYS_MAX, sizeof *all);
     size_t n = 1;
 
     if (!used || !all || !values[0])
         return err_set(e, ERR_IO, "no random bytes for the training's token");
     used[0] = "TRADEWIND_EVENT_TOKEN";
-    for (size_t i = 0; is_s3(g) && i < sizeof names / sizeof *names; i++)
-        if (app_variable(app, names[i])) {
-            used[n] = names[i];
-            values[n++] = keep(g, app_variable(app, names[i]));
+    for (size_t i = 0; i < KEYS_MAX - 1; i++) {
+        const char *name = key_names[i].name;
+        if (has_store(g, key_names[i].scheme) && app_variable(app, name)) {
+            used[n] = name;
+            values[n++] = keep(g, app_variable(app, name));
         }
+    }
     for (size_t i = 0; i < out->n_stages; i++) {
         struct run_stage_plan *p = &out->stages[i].plan;
         p->secrets = used;

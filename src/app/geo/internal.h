@@ -11,7 +11,7 @@
 /* A prefix of a store that the training uses. */
 struct app_geo_prefix {
     size_t site;
-    const char *url;               /* s3://BUCKET/... or dir:/... */
+    const char *url;               /* s3://BUCKET/..., gs://, az:// or dir:/... */
     const char *endpoint, *region; /* "" = not said */
 };
 

@@ -82,16 +82,22 @@ static bool begins(const char *text, const char *with)
     return !strncasecmp(text, with, strlen(with));
 }
 
+static bool is_bucket(const char *uri)
+{
+    return begins(uri, "s3://") || begins(uri, "gs://") || begins(uri, "az://");
+}
+
 bool app_run_fetch_can(const char *uri)
 {
-    return begins(uri, "s3://") || begins(uri, "https://") || begins(uri, "http://");
+    return is_bucket(uri) || begins(uri, "https://") || begins(uri, "http://");
 }
 
 /* ---- the source ---- */
 
 struct listing {
     struct fetch *fetch;
-    const char *bucket, *wanted; /* the key, or the directory of keys */
+    const char *bucket; /* its URL, "s3://BUCKET" */
+    const char *wanted; /* the key, or the directory of keys */
 };
 
 /* The object itself and objects below it; not keys that merely begin with the same text, nor empty
@@ -108,35 +114,49 @@ static int note_object(void *context, const struct store_keyed *o, struct err *e
         return err_set(e, ERR_USAGE, "more than %d objects", OBJECTS_MAX);
     struct item *item = add_item(list->fetch);
     item->key = mem_dup(o->key);
-    item->source = mem_printf("s3://%s/%s", list->bucket, o->key);
-    item->path = mem_printf("/sources/s3/%s/%s", list->bucket, o->key);
+    item->source = mem_printf("%s/%s", list->bucket, o->key);
+    item->path = app_run_fetch_path(item->source);
     item->size = o->size;
     snprintf(item->etag, sizeof item->etag, "%s", o->etag);
     return 0;
 }
 
-/* S3 servers besides AWS: the variables of the AWS tools. */
-static const char *endpoint(const struct app *app)
+/* Servers besides the cloud's own: the variables of the AWS tools; those of the others are known to
+ * the store. */
+static const char *endpoint(const struct app *app, const char *url)
 {
     const char *own = app_variable(app, "AWS_ENDPOINT_URL_S3");
 
+    if (!begins(url, "s3://"))
+        return NULL;
     return own && *own ? own : app_variable(app, "AWS_ENDPOINT_URL");
+}
+
+/* How much of the URI names the bucket: "s3://BUCKET", "az://ACCOUNT/CONTAINER". */
+static size_t bucket_length(const char *uri)
+{
+    const char *rest = strstr(uri, "://") + 3;
+
+    if (begins(uri, "az://"))
+        rest += strcspn(rest, "/") + (rest[strcspn(rest, "/")] == '/');
+    return (size_t)(rest - uri) + strcspn(rest, "/");
 }
 
 static int look_at_bucket(struct fetch *f, struct err *e)
 {
-    const char *rest = f->uri + strlen("s3://");
-    size_t n = strcspn(rest, "/");
-    AUTO_MEM char *bucket = mem_printf("%.*s", (int)n, rest);
-    AUTO_MEM char *wanted = mem_dup(rest[n] ? rest + n + 1 : "");
-    AUTO_MEM char *url = mem_printf("s3://%s", bucket);
-    struct listing list = {f, bucket, wanted};
+    size_t n = bucket_length(f->uri);
+    AUTO_MEM char *url = mem_printf("%.*s", (int)n, f->uri);
+    AUTO_MEM char *wanted = mem_dup(f->uri[n] ? f->uri + n + 1 : "");
+    struct listing list = {f, url, wanted};
 
+    /* Schemes are typed in any case. */
+    for (char *c = url; *c != ':'; c++)
+        *c = (char)tolower((unsigned char)*c);
     for (size_t len = strlen(wanted); len && wanted[len - 1] == '/'; len--)
         wanted[len - 1] = '\0';
     struct store_keyed_list all = {.prefix = wanted, .visit = note_object, .context = &list};
     f->bucket = store_open(&(struct store_settings){.url = url,
-                                                    .endpoint = endpoint(f->app),
+                                                    .endpoint = endpoint(f->app, url),
                                                     .path_style = -1,
                                                     .may_be_exposed = app_is_insecure(f->app),
                                                     .seed = 1},
@@ -180,8 +200,9 @@ static char *lake_path(const char *url, const char *plain)
 
 char *app_run_fetch_path(const char *uri)
 {
-    if (begins(uri, "s3://"))
-        return mem_printf("/sources/s3/%s", uri + strlen("s3://"));
+    if (is_bucket(uri))
+        return mem_printf("/sources/%c%c/%s", tolower((unsigned char)uri[0]),
+                          tolower((unsigned char)uri[1]), strstr(uri, "://") + 3);
     AUTO_MEM char *plain = plain_address(uri);
     return lake_path(uri, plain);
 }
@@ -424,7 +445,7 @@ int app_run_fetch(struct app *app, const char *uri, char **ref_out, struct err *
     f.home = f.lake ? app_home(app, e) : NULL;
     if (!f.home)
         return -1;
-    if ((begins(uri, "s3://") ? look_at_bucket(&f, e) : look_at_web(&f, e)) < 0)
+    if ((is_bucket(uri) ? look_at_bucket(&f, e) : look_at_web(&f, e)) < 0)
         return err_wrap(e, "fetch %s", f.n ? f.items[0].source : uri);
     for (size_t i = 0; i < f.n; i++)
         look_here(&f, &f.items[i]);

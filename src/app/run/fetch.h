@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Whether app_run_fetch knows the scheme: s3://, https://, http://. */
+/* Whether app_run_fetch knows the scheme: s3://, gs://, az://, https://, http://. */
 bool app_run_fetch_can(const char *uri);
 
 /* Where app_run_fetch puts the object or the directory at uri. New string. */

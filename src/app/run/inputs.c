@@ -67,10 +67,11 @@ int app_run_draft_check_inputs(const struct app_run_draft *c,
     for (size_t i = 0; i < stage->n_inputs; i++) {
         const struct spec_input *in = &stage->inputs[i];
         if (in->source == SPEC_FROM_URI && !app_run_fetch_can(in->from))
-            return err_set(e, ERR_USAGE,
-                           "%s:%zu: stage %s: %s cannot be fetched, only s3://, https:// and "
-                           "http:// can: put a copy into the lake and name it as lake:/path",
-                           c->plan->spec->file, in->line, stage->name, in->from);
+            return err_set(
+                e, ERR_USAGE,
+                "%s:%zu: stage %s: %s cannot be fetched, only s3://, gs://, az://, "
+                "https:// and http:// can: put a copy into the lake and name it as lake:/path",
+                c->plan->spec->file, in->line, stage->name, in->from);
         if (in->source == SPEC_FROM_URI &&
             http_check_exposed(in->from, app_is_insecure(c->app), e) < 0)
             return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, in->line, stage->name);

@@ -69,7 +69,8 @@ static int read_store(struct function_settings *s, struct err *e)
 
     if (!url)
         return err_set(e, ERR_USAGE,
-                       "TRADEWIND_STORE is not set: write s3://BUCKET/PREFIX or dir:/PATH");
+                       "TRADEWIND_STORE is not set: write s3://BUCKET/PREFIX, "
+                       "gs://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX or dir:/PATH");
     s->aggregator.store = open_named("TRADEWIND_STORE", url, find("TRADEWIND_STORE_ENDPOINT"),
                                      find("TRADEWIND_STORE_REGION"), e);
     return s->aggregator.store ? 0 : -1;

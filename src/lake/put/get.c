@@ -279,7 +279,7 @@ int lake_url(struct lake *l,
 
     if (!s || content_of(l, ref, &o, e) < 0)
         return -1;
-    if (!o.content.place.size && strcmp(store_kind(s), "s3") == 0) {
+    if (!o.content.place.size && store_has_urls(s)) {
         AUTO_MEM char *name = lake_ref_text(ref);
         return err_set(e, ERR_NOFIT,
                        "%s is empty: a URL reads a range of bytes, and there are none; make an "

@@ -12,9 +12,9 @@ static void test_spelling(struct calling *c, const char *operation, json_t *requ
         enum field_spelling spelling;
         const char *data, *admin;
     } cases[] = {
-        {FIELD_AS_NAME, "region is for a store on S3: store s3://",
+        {FIELD_AS_NAME, "region is for a store in a bucket: store s3://",
          "forget ghost: no such host is in use"},
-        {FIELD_AS_OPTION, "--region is for a store on S3: --store s3://",
+        {FIELD_AS_OPTION, "--region is for a store in a bucket: --store s3://",
          "--forget ghost: no such host is in use"},
     };
     bool is_admin = strcmp(operation, "machine.cleanup") == 0;

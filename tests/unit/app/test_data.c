@@ -252,7 +252,7 @@ static void test_lake(void)
           "no job made a set: %s", e.text);
     check_refused("lake.gc_economic", "{\"horizon_months\": 0}", ERR_USAGE, "horizon_months 0");
     check_refused("lake.init", "{\"endpoint\": \"http://localhost:1\"}", ERR_USAGE,
-                  "endpoint is for a store on S3");
+                  "endpoint is for a store in a bucket");
     AUTO_JSON json_t *made = ask("lake.init", "{}", &e);
     CHECK(made && !strcmp(json_string_value(json_object_get(made, "home")), home),
           "init again keeps the lake: %s", e.text);

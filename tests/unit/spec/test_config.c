@@ -201,7 +201,7 @@ static void wrong(void)
         {"hosts: {lab: [{host: x, gpus: 3}]}\n", 1, "unknown field \"hosts.lab[0].gpus\""},
         {"clouds: {aws: {zones: [a]}}\n", 1, "unknown field \"clouds.aws.zones\""},
         {"clouds: {aws: {regions: [[a]]}}\n", 1, "must be text"},
-        {"store: /data\n", 1, "neither dir:PATH nor s3://"},
+        {"store: /data\n", 1, "is not a store: write dir:PATH"},
         {"endpoint: minio:9000\n", 1, "not an https:// or http:// address"},
         {"path_style: maybe\n", 1, "path_style"},
         {"throughputs: [a]\n", 1, "must be text"},

@@ -103,7 +103,7 @@ static void mistakes(void)
          "is not a host name or address: leave out user, port and path"},
         {"sites: {a/b: {port: 70000}}\n", "sites.a/b.port: \"70000\" is out of range"},
         {"sites: {a/b: {store: 'x'}}\n",
-         "\"x\" is not a store: write s3://BUCKET/PREFIX or dir:/PATH"},
+         "\"x\" is not a store: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,"},
         {"sites: {a/b: {endpoint: 'x'}}\n", "\"x\" is not an address: write https://HOST:PORT"},
         {"rounds: 1\n---\nrounds: 2\n", "t.yaml:3: a second document: a training has one"},
         {"rounds: {1\n", "t.yaml"},
