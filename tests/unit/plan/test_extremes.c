@@ -1,7 +1,6 @@
 /* DAGs at the edges of what the search has to bear: very many stages, very many equal options, one
  * option, no length, parts without a link, and a deadline that only the fastest plan meets. */
 #include "base/arena.h"
-#include "base/time.h"
 #include "plan/plan.h"
 #include "random_case.h"
 #include "tap.h"
@@ -27,7 +26,15 @@ static double stopped_clock(void)
     return 0;
 }
 
-/* The answer to the case; ERR where it does not load. */
+/* A limit of so many seconds is one of so many looks at this clock, on any machine. */
+static double counting_clock(void)
+{
+    static double now_s;
+
+    return now_s += 1;
+}
+
+/* The answer to the case; PLAN_LIMIT where it does not load. */
 static void solve(const char *dir,
                   const char *pipeline,
                   const char *offers,
@@ -144,7 +151,7 @@ static void check_equal_options(const char *dir)
 /* Rows of three stages, each needing all of the row before. */
 static void check_large(const char *dir, unsigned stages)
 {
-    struct plan_query q = plan_query_default(time_monotonic_s);
+    struct plan_query q = plan_query_default(counting_clock);
     struct plan_answer a;
     struct rusage usage;
     AUTO_CLEAR(buf) struct buf text, offers;
@@ -165,7 +172,7 @@ static void check_large(const char *dir, unsigned stages)
     }
     q.goal.objective = SPEC_TIME;
     q.totals_only = q.is_side = true;
-    q.solve_limit_s = 2;
+    q.solve_limit_s = 400;
     solve(dir, buf_str(&text), buf_str(&offers), q, &a);
     CHECK(plan_found(&a) && a.plan.time_s >= rows * 3600.0 - 1e-3 && a.bound <= a.objective,
           "%u stages have a plan", stages);
