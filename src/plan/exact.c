@@ -1,7 +1,7 @@
-/* The exact solver: branch and bound over domains. Every node is bounded by relaxations (tune.c),
- * loses the sites that cannot be part of a wanted plan, and is then solved exactly by labels. Two
- * things remain for branching: tables that are too large even after that, and datasets with several
- * readers, whose transfers the relaxation charges in parts. plan.c and ties.c call it. */
+/* The exact solver. A domain is bounded by relaxations (tune.c), loses the sites that cannot be
+ * part of a wanted plan, and is then solved exactly by labels. What that leaves open, because
+ * tables are too large or datasets have several readers, and time on DAGs with cycles, is for the
+ * search of dual.h. plan.c and ties.c call it. */
 #include "base/mem.h"
 #include "plan/dual.h"
 #include "plan/search.h"
@@ -11,14 +11,7 @@
 #include <string.h>
 
 #define ROUNDS_MAX 6
-/* Nodes that can only tie with the best plan are explored for their smaller time, up to this. */
-#define TIE_NODES 200
-/* Branchings upon each other: memory and stack stay bounded. */
-#define DEPTH_MAX 1000
-
 /* ---- solving a node ---- */
-
-enum node_state { NODE_DONE, NODE_BRANCH, NODE_STOPPED };
 
 /* A label stands for the plan behind it, unless it was charged a part of a transfer only. */
 static bool is_true(const struct search *s, const struct totals *label, const struct totals *plan)
@@ -27,9 +20,8 @@ static bool is_true(const struct search *s, const struct totals *label, const st
            (s->incumbent.time_only || label->microusd == plan->microusd);
 }
 
-/* Takes over what the labels found. NODE_BRANCH when a label's cost is only a bound, with the
- * plan behind it in s->scratch. */
-static enum node_state take_labels(struct search *s, const struct label_run *run)
+/* Takes over what the labels found; false when the cost of the best is only a bound. */
+static bool take_labels(struct search *s, const struct label_run *run)
 {
     size_t n = labels_n(run), best = NONE;
     struct totals least = {0}, t;
@@ -43,109 +35,18 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
         }
     }
     if (best == NONE)
-        return NODE_DONE;
+        return true;
     if (s->incumbent.has_best && goal_compare(s->goal, &least, &s->incumbent.best) > 0)
-        return NODE_DONE;
+        return true;
     labels_picks(run, best, s->scratch);
-    if (!search_consider(s, s->scratch, &t))
-        return NODE_BRANCH;
-    return is_true(s, &least, &t) ? NODE_DONE : NODE_BRANCH;
+    return search_consider(s, s->scratch, &t) && is_true(s, &least, &t);
 }
 
-static enum node_state solve_node(struct search *s, const struct view *v)
+static bool solve_node(struct search *s, const struct view *v)
 {
     AUTO(label_run) struct label_run *run = labels_new(v, &s->incumbent, s->cutoff);
 
-    if (!run)
-        return NODE_STOPPED;
-    return take_labels(s, run);
-}
-
-/* A reader, not settled yet, of the most expensive shared transfer of the plan in s->scratch; NONE
- * when there is none. */
-static size_t reader_to_settle(const struct search *s, const struct domain *d)
-{
-    const struct plan_problem *p = s->p;
-    size_t best = NONE;
-    int64_t most = -1;
-
-    for (size_t i = 0; i < p->n_datasets; i++) {
-        const struct dataset *data = &p->datasets[i];
-        size_t from = data->producer == NONE ? NONE : s->scratch[data->producer].site->place;
-        for (size_t k = 0; k < data->n_readers && data->n_readers > 1; k++) {
-            size_t reader = data->readers[k];
-            int64_t microusd =
-                costmodel_move(p, data, from, s->scratch[reader].site->place).microusd;
-            if (d->n[reader] > 1 && microusd != NEVER && microusd > most) {
-                most = microusd;
-                best = reader;
-            }
-        }
-    }
-    return best;
-}
-
-static size_t stage_with_most_sites(const struct search *s, const struct domain *d)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < s->p->n_stages; i++)
-        best = d->n[i] > d->n[best] ? i : best;
-    return best;
-}
-
-static void explore(struct search *s, struct domain *d, double known_bound);
-
-/* Explores the two parts of the domain that differ in the stage's sites: those with `first` set,
- * and the others. */
-static void explore_parts(
-    struct search *s, const struct domain *d, size_t stage, const bool *first, double bound)
-{
-    for (int part = 0; part < 2; part++) {
-        AUTO_CLEAR(domain) struct domain half = domain_copy(s->p, d);
-        half.n[stage] = 0;
-        for (size_t k = 0; k < d->n[stage]; k++)
-            if (first[k] == (part == 0))
-                half.sites[stage][half.n[stage]++] = d->sites[stage][k];
-        explore(s, &half, bound);
-    }
-}
-
-/* A reader of a shared dataset: where it is in the plan of s->scratch, or elsewhere. Tables that
- * are too large: half the sites of the stage that has most, or the other half. */
-static void branch(struct search *s, const struct domain *d, bool shared, double bound)
-{
-    size_t reader = shared ? reader_to_settle(s, d) : NONE;
-    size_t stage = reader == NONE ? stage_with_most_sites(s, d) : reader;
-    AUTO_MEM bool *first = mem_zero(d->n[stage], sizeof *first);
-
-    if (d->n[stage] < 2)
-        return;
-    if (s->depth == DEPTH_MAX) {
-        search_leave_open(s, bound);
-        return;
-    }
-    for (size_t k = 0; k < d->n[stage]; k++)
-        first[k] = reader == NONE
-                       ? k < d->n[stage] / 2
-                       : &s->p->stages[stage].sites[d->sites[stage][k]] == s->scratch[stage].site;
-    s->depth++;
-    explore_parts(s, d, stage, first, bound);
-    s->depth--;
-}
-
-/* Nothing better here, or only more of the same than is worth looking through. */
-static bool not_worth_it(struct search *s, double bound)
-{
-    if (!s->incumbent.has_best || bound < search_best_value(s))
-        return false;
-    if (bound > search_best_value(s))
-        return true;
-    if (s->tie_nodes++ == 0)
-        s->ties = cutoff_for_ties(s->cutoff);
-    bool is_enough = s->tie_nodes > TIE_NODES || cutoff_is_past(&s->ties);
-    s->ties_left = s->ties_left || is_enough;
-    return is_enough;
+    return run && take_labels(s, run);
 }
 
 /* Bounds the node and thins it out, again while that helps: first on coarse states, then on those
@@ -166,7 +67,7 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
         *bound = fmax(*bound, least);
         if (round == 0 && *bound < search_best_value(s))
             search_improve(s, d);
-        if (not_worth_it(s, *bound))
+        if (*bound > search_best_value(s))
             return NOT_WANTED;
         bool again = view_thin(v, &s->incumbent, d) && round < ROUNDS_MAX;
         if (!again && *bound >= search_best_value(s) && tune_time_is_proven(s, v))
@@ -191,29 +92,16 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
 }
 
 /* Thins the domain out on the way. */
-static void explore(struct search *s, struct domain *d, double known_bound)
+static void explore(struct search *s, struct domain *d)
 {
     struct view v = {0};
-    double bound = known_bound;
-
-    if (s->stopped || (known_bound > 0 && cutoff_is_past(s->cutoff))) {
-        search_leave_open(s, bound);
-        return;
-    }
-    enum node_state state = NODE_DONE;
+    double bound = 0;
     enum readiness ready = prepare(s, d, &v, &bound);
-    bool shared = ready == READY && v.frame->shared;
-    if (s->bounds_only && ready != NOT_WANTED)
-        state = NODE_STOPPED;
-    else if (ready == READY)
-        state = solve_node(s, &v);
-    else if (ready == TOO_LARGE)
-        state = NODE_BRANCH;
+    bool is_open = ready == TOO_LARGE || (ready == READY && (s->bounds_only || !solve_node(s, &v)));
+
     view_clear(&v);
-    if (state == NODE_STOPPED)
+    if (is_open)
         search_leave_open(s, bound);
-    else if (state == NODE_BRANCH)
-        branch(s, d, shared, bound);
 }
 
 /* ---- few sites first ---- */
@@ -347,16 +235,14 @@ static void search_in_two(struct search *s, struct domain *d)
     AUTO_CLEAR(domain) struct domain few = promising(s, d);
     AUTO_CLEAR(domain) struct domain first = domain_copy(s->p, &few);
 
-    explore(s, &first, 0);
+    explore(s, &first);
     bool few_proven = !s->stopped;
     s->stopped = false;
     s->open_bound = (double)INFINITY;
-    s->tie_nodes = 0;
     keep_possible(s, d);
     if (few_proven && is_within(d, &few))
         return;
-    s->ties_left = false;
-    explore(s, d, 0);
+    explore(s, d);
 }
 
 static void search_run(struct search *s, const struct ask *ask)
@@ -377,7 +263,7 @@ static void search_run(struct search *s, const struct ask *ask)
     if (sites > 2 * FEW_SITES * s->p->n_stages)
         search_in_two(s, &domain);
     else
-        explore(s, &domain, 0);
+        explore(s, &domain);
 }
 
 enum solve_kind { SOLVE, SOLVE_TIME_ONLY, SOLVE_BOUNDS_ONLY };
@@ -397,7 +283,7 @@ static void solve_once(const struct ask *ask, enum solve_kind kind, struct solut
     search_run(&s, ask);
     out->found = s.found;
     out->proven = !s.stopped;
-    out->settled = !s.stopped && !s.ties_left;
+    out->settled = !s.stopped;
     if (s.found)
         out->totals = s.incumbent.best;
     out->lambda = s.lambda;
@@ -436,67 +322,95 @@ static void solve_time(const struct ask *ask, struct solution *out)
         out->found = false;
 }
 
-/* Whether bounds alone find and prove the best plan. */
-static bool settle_by_bounds(const struct ask *ask, struct solution *out)
-{
-    size_t n = ask->p->n_stages;
-    AUTO_MEM struct pick *picks = mem_zero(n, sizeof *picks);
-    struct solution s = *out;
+/* ---- which search ---- */
 
-    s.picks = picks;
-    s.has_picks = false;
-    solve_once(ask, SOLVE_BOUNDS_ONLY, &s);
-    if (!s.proven)
-        return false;
-    if (s.found)
-        memcpy(out->picks, picks, n * sizeof *picks);
-    s.picks = out->picks;
-    *out = s;
-    return true;
+/* Of the limit, for a search that may have to leave the question to another. */
+#define FIRST_SHARE 0.25
+
+/* What labels, or bounds alone where needs form cycles, find and prove. */
+static void solve_first(const struct ask *ask, bool has_cycles, struct solution *out)
+{
+    const struct goal *g = &ask->goal;
+    bool time_alone = g->objective == SPEC_TIME && g->budget_microusd == INT64_MAX &&
+                      g->deadline_layer == LAYER_MID;
+    struct ask first = *ask;
+    double now_s = ask->cutoff.now_s();
+
+    first.cutoff.end_s =
+        fmin(first.cutoff.end_s, now_s + fmax(first.cutoff.end_s - now_s, 0) * FIRST_SHARE);
+    if (time_alone && !has_cycles)
+        solve_time(&first, out);
+    else
+        solve_once(&first, has_cycles ? SOLVE_BOUNDS_ONLY : SOLVE, out);
 }
 
-/* Of the plans that cost no more than the known one, the fastest. */
-static void settle_fastest(const struct ask *ask, struct solution *io)
+static void take(const struct solution *s, size_t n_stages, struct solution *out)
+{
+    struct pick *picks = out->picks;
+
+    if (s->found)
+        memcpy(picks, s->picks, n_stages * sizeof *picks);
+    *out = *s;
+    out->picks = picks;
+}
+
+/* The cheapest of the fastest plans, of which one is known. */
+static void settle_cheapest(const struct ask *ask, struct solution *io)
 {
     AUTO_MEM struct pick *picks = mem_zero(ask->p->n_stages, sizeof *picks);
-    struct solution fastest = {.found = true, .totals = io->totals, .picks = picks};
+    struct solution cheapest = {.found = true, .totals = io->totals, .picks = picks};
     struct ask then = *ask;
 
-    then.goal.objective = SPEC_TIME;
-    then.goal.budget_microusd = io->totals.microusd;
+    then.goal.objective = SPEC_COST;
+    then.goal.deadline_ns = io->totals.ns[LAYER_MID];
     then.cutoff = cutoff_for_second(&ask->cutoff);
-    if (!dual_solve(&then, &fastest))
+    if (!dual_solve(&then, &cheapest))
         return;
-    io->settled = fastest.proven;
-    if (!fastest.found)
+    io->settled = cheapest.proven;
+    if (!cheapest.found)
         return;
-    io->totals = fastest.totals;
+    io->totals = cheapest.totals;
     memcpy(io->picks, picks, ask->p->n_stages * sizeof *picks);
+}
+
+/* The better plan and the better bound of two searches. */
+static void join(const struct goal *g, const struct solution *first, size_t n, struct solution *io)
+{
+    if (io->proven)
+        return;
+    if (first->found && (!io->found || goal_compare(g, &first->totals, &io->totals) < 0)) {
+        memcpy(io->picks, first->picks, n * sizeof *io->picks);
+        io->totals = first->totals;
+        io->found = true;
+    }
+    io->bound = fmax(io->bound, first->bound);
 }
 
 /* Where needs form cycles labels are many, and the multipliers of dual.h find and prove plans
  * sooner. For cost alone bounds settle most questions at once: they come first. */
-static bool solve_dag(const struct ask *ask, struct solution *out)
-{
-    bool time_counts = ask->goal.objective != SPEC_COST || ask->goal.deadline_ns != INT64_MAX;
-
-    if (!time_counts && ask->method == PLAN_BY_SHAPE && settle_by_bounds(ask, out)) {
-        if (out->found && !out->settled)
-            settle_fastest(ask, out);
-        return true;
-    }
-    return dual_solve(ask, out);
-}
-
 void exact_solve(const struct ask *ask, struct solution *out)
 {
-    const struct goal *goal = &ask->goal;
+    size_t n = ask->p->n_stages;
+    bool time_counts = ask->goal.objective != SPEC_COST || ask->goal.deadline_ns != INT64_MAX;
+    bool has_cycles = dual_is_for(ask->p);
+    bool dual_first = ask->method != PLAN_BY_SHAPE || (has_cycles && time_counts);
+    AUTO_MEM struct pick *picks = mem_zero(n, sizeof *picks);
+    struct solution first = *out;
 
-    if ((ask->method != PLAN_BY_SHAPE || dual_is_for(ask->p)) && solve_dag(ask, out))
-        return;
-    if (goal->objective == SPEC_TIME && goal->budget_microusd == INT64_MAX &&
-        goal->deadline_layer == LAYER_MID)
-        solve_time(ask, out);
-    else
-        solve_once(ask, SOLVE, out);
+    first.picks = picks;
+    first.has_picks = false;
+    if (!dual_first)
+        solve_first(ask, has_cycles, &first);
+    if (!dual_first && first.proven) {
+        take(&first, n, out);
+        if (first.found && !first.settled)
+            settle_cheapest(ask, out);
+    } else if (dual_solve(ask, out)) {
+        if (!dual_first)
+            join(&ask->goal, &first, n, out);
+    } else { /* not enough memory for that */
+        if (dual_first)
+            solve_first(ask, true, &first);
+        take(&first, n, out);
+    }
 }

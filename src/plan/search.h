@@ -164,12 +164,8 @@ struct search {
     struct pick *picks; /* of target.best, where found */
     bool found;
     struct pick *scratch;
-    double lambda; /* of the last slanted bound at the root */
-    size_t tie_nodes;
-    struct cutoff ties; /* of the nodes that can only tie, once there is one */
-    size_t depth;       /* branchings that led here */
-    bool ties_left;     /* nodes that can only tie were left out */
-    bool bounds_only;   /* stop where bounds do not settle a node */
+    double lambda;    /* of the last slanted bound at the root */
+    bool bounds_only; /* stop where bounds do not settle a node */
     bool stopped;
     double open_bound; /* least bound of what was left unexplored */
 };
