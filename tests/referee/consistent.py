@@ -1,6 +1,6 @@
 """Answers of the program to related questions about one case: do they fit together?"""
 
-from brute import Goal
+from brute import Goal, objective_value
 from run import (
     EXIT_INFEASIBLE,
     Mismatch,
@@ -63,7 +63,8 @@ def check_deadline(questions, fastest):
     time_s = fastest[1]
     expect_score("deadline = least time", questions.best(Goal("time", None, time_s)), fastest)
     expect_score("least time, then cost", questions.best(Goal("cost", None, time_s)), fastest)
-    sooner_s = time_s - max(1e-6, 1e-9 * time_s)
+    # A deadline holds to the microsecond.
+    sooner_s = time_s - max(2e-6, 1e-9 * time_s)
     expect("deadline below", questions.best(Goal("time", None, sooner_s)), None)
 
 
@@ -124,6 +125,18 @@ def check_frontier(questions, cheapest, fastest):
         if whole:
             in_time = [p for p in points if p[1] <= deadline_s]
             expect_score(f"frontier by {deadline_s} s", got, min(in_time, default=None))
+    if whole:
+        check_balances(questions, points)
+
+
+def check_balances(questions, frontier):
+    """The best product and the best weighted sum are those of a plan of the frontier."""
+    for goal in (Goal("value"), Goal("weighted:0.25")):
+        want = min(objective_value(goal, cost, time_s) for cost, time_s in frontier)
+        got = questions.best(goal)
+        if got is None:
+            raise Mismatch(goal.objective, got, want)
+        expect_near(goal.objective, objective_value(goal, *got), want)
 
 
 def check(case, directory):
