@@ -37,8 +37,8 @@ void table_rule(struct table *t);
 size_t table_least_width(const struct table *t);
 
 /* Prints the titles and the rows put so far; every line begins with indent spaces. A table that is
- * wider than the look's lines is cut; where cutting and leaving out are not enough, the columns that
- * do not fit follow as further tables, each with the first column again. */
+ * wider than the look's lines is cut; where cutting and leaving out are not enough, the columns
+ * that do not fit follow as further tables, each with the first column again. */
 void table_print(const struct table *t, FILE *out, size_t indent, const struct text_look *look);
 
 #endif

@@ -131,8 +131,7 @@ struct data_found {
 };
 /* A value for people, borrowed or written into room: "" for a tag without one, fractions with six
  * digits; NULL = there is no such key. */
-const char *
-app_data_found_text(const struct data_found *f, const char *key, char room[static 32]);
+const char *app_data_found_text(const struct data_found *f, const char *key, char room[static 32]);
 /* Key i, and its value as it was given. */
 const char *app_data_found_at(const struct data_found *f, size_t i, const char **text_out);
 

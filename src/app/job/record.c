@@ -180,11 +180,11 @@ static void command_cell(const void *record, struct buf *out)
     const struct app_job *job = record;
     AUTO_CLEAR(buf) struct buf words;
 
+    buf_init(&words, COMMAND_COLUMNS);
     if (stage_text(job)) {
         put_shell_text(out, stage_text(job));
         return;
     }
-    buf_init(&words, COMMAND_COLUMNS);
     for (size_t i = 0; i < job->command.n; i++)
         shell_put_word(&words, job->command.items[i]);
     buf_puts(out, buf_str(&words));

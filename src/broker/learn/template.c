@@ -84,7 +84,8 @@ size_t template_name_bytes(const char *text, size_t len)
     return is_name ? n : 0;
 }
 
-/* Of the list from its '{' to behind its '}'. With another '=' the texts have names of their own. */
+/* Of the list from its '{' to behind its '}'. With another '=' the texts have names of their own.
+ */
 static size_t list_name_bytes(const char *text, const char *end)
 {
     size_t n = template_name_bytes(text + 1, (size_t)(end - text - 2));

@@ -237,12 +237,12 @@ static char *with_separator(const struct command_args *args, char **argv, size_t
     AUTO_CLEAR(buf) struct buf b;
     size_t before = 0;
 
+    buf_init(&b, SHOWN_BYTES);
     /* The operands in front of it: "NAME -- CMD...". */
     for (const char *p = c->operands; words && p < words; p++)
         before += *p == ' ' && p[-1] != '-';
     if (!words || args->n_operands <= before)
         return NULL;
-    buf_init(&b, SHOWN_BYTES);
     buf_printf(&b, "tradewind %s", c->name);
     for (size_t i = 0; i < args->n_given; i++) {
         shell_put_word(&b, args->given[i].option->name);

@@ -88,8 +88,8 @@ int operate_call_with(const struct command_args *args,
                       void *state,
                       struct err *e);
 
-/* Asks on the terminal: 1 = yes, 0 = no, -1 = standard input is no terminal, which is ERR_USAGE with
- * the text of no_terminal. */
+/* Asks on the terminal: 1 = yes, 0 = no, -1 = standard input is no terminal, which is ERR_USAGE
+ * with the text of no_terminal. */
 int operate_confirm(const char *question, const char *no_terminal, struct err *e);
 
 /* "Print set, version, ...": the help of --json. In a. */

@@ -15,8 +15,8 @@ struct mcp_options {
 };
 
 /* Answers until the other side has closed `in` and every request has its answer, or until stop says
- * so, which ends the call at hand as well. An assistant's mistakes are answers of the protocol; -1 is
- * an error of reading or writing. */
+ * so, which ends the call at hand as well. An assistant's mistakes are answers of the protocol; -1
+ * is an error of reading or writing. */
 int mcp_serve(const struct mcp_options *options, bool (*stop)(void), struct err *e);
 
 #endif

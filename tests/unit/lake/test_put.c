@@ -386,8 +386,8 @@ static void interrupted(struct scratch *s, struct lake *l)
         good =
             good && scratch_number(l, "SELECT count(*) FROM file WHERE path LIKE '/long/%'") == 0;
         /* Each message says how to go on. */
-        good = good && strstr(e.text, session_count(l) ? "run the same put again"
-                                                       : "nothing was stored");
+        good = good &&
+               strstr(e.text, session_count(l) ? "run the same put again" : "nothing was stored");
     }
     CHECK(stops > 1 && good && resumed, "stopped %u times, then resumed to the end", stops);
     CHECK(session_count(l) == 0 && scratch_number(l, "SELECT count(*) FROM session_file") == 0,

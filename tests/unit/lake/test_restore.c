@@ -186,7 +186,8 @@ static void away_and_back(struct scratch *s, struct lake *l)
     struct lake_lineage_cost cost;
     struct err e = {0};
     int64_t maker = 0;
-    CHECK(lake_lineage_cost(l, &a, NULL, &cost, &e) == 0 && cost.jobs == 1 && cost.cost_microusd == 5,
+    CHECK(lake_lineage_cost(l, &a, NULL, &cost, &e) == 0 && cost.jobs == 1 &&
+              cost.cost_microusd == 5,
           "it cost what the first job cost");
     CHECK(lake_set_maker(l, a.set_version, &maker, &e) == 0 && maker == again - 3,
           "which is the one that made it");
