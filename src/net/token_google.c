@@ -1,9 +1,9 @@
 /* Means to get access tokens of Google: service accounts, users of gcloud, and the machine's own.
  * token.h declares the functions; token.c sends what is made here. */
-#include "net/base64.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "net/base64.h"
 #include "net/internal.h"
 #include "net/metadata.h"
 

@@ -1,5 +1,5 @@
-/* The checksum that tests/servers/gcs gives objects: a table of bytes made from the polynomial, apart
- * from what the program itself computes it with. */
+/* The checksum that tests/servers/gcs gives objects: a table of bytes made from the polynomial,
+ * apart from what the program itself computes it with. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
 /* Tokens from given variables, files in a scratch directory and a local server. */
 #include "net/token.h"
 
-#include "net/base64.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "net/base64.h"
 #include "net/sigv4.h"
 #include "server.h"
 #include "tap.h"

@@ -9,8 +9,8 @@
 /* Where they write, unless they say otherwise. */
 extern const char bucket_project[], bucket_name[];
 
-/* The URL of "BUCKET/PREFIX" at the server: STORE_BASE ("az://ACCOUNT/", "s3://" where it is not set)
- * stands before it. New string. */
+/* The URL of "BUCKET/PREFIX" at the server: STORE_BASE ("az://ACCOUNT/", "s3://" where it is not
+ * set) stands before it. New string. */
 char *bucket_url(const char *rest);
 /* A store; ends the program when that fails. endpoint_name: of a variable of the environment. */
 struct store *bucket_open(const char *endpoint_name, const char *url, int path_style);
