@@ -320,6 +320,18 @@ static void sets(struct scratch *s, struct lake *l)
     found(l, "k=data", NULL, "@Data:1 ");
     found(l, "k=code", NULL, "@Code:1 ");
     found(l, "k=other", NULL, "");
+
+    /* With k, a set version that a job reads gets 1,000 tags and no further one. */
+    char pair[32];
+    bool fits = true;
+    for (int i = 0; i < 999; i++) {
+        snprintf(pair, sizeof pair, "t%d=x", i);
+        fits = fits && lake_job_tag_set(l, id, "Code", pair, &e) == 0;
+    }
+    CHECK(fits, "1,000 tags of a set %s", e.text);
+    CHECK(lake_job_tag_set(l, id, "Code", "t999=x", &e) < 0 && e.kind == ERR_USAGE, "%s", e.text);
+    CHECK(lake_job_tag_set(l, id, "Code", "t5=again", &e) == 0, "a tag is replaced %s", e.text);
+    found(l, "t999=x", NULL, "");
 }
 
 int main(void)
