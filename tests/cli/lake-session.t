@@ -115,6 +115,6 @@ echo '{}' >wrong.json
 fails 2 "an array" session begin --from wrong.json
 echo '[{"path": 3}]' >wrong.json
 fails 2 "element 0" session begin --from wrong.json
-fails 5 "only s3" session begin /x --urls --json
+fails 5 "has no URLs for other programs" session begin /x --urls --json
 is "$("$TRADEWIND" session status --json | json 'sum(s["state"] == "pending" for s in d)')" 0 "none of these has begun one"
 done_testing

@@ -299,7 +299,7 @@ check "with a value" "$TRADEWIND" run v.yaml --yes --env KEY=1 >/dev/null
 printf 'name: u\ninputs:\n  - {from: "r2://b/x", size: 1, place: gcp/us-central1}\nrun: "true"\n' \
     >u.yaml
 refused "an input that cannot be fetched" "u.yaml:3: stage u: r2://b/x cannot be fetched, only \
-s3://, https:// and http:// can: put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
+s3://, gs://, az://, https:// and http:// can: put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
 for name in .. .x; do
     printf 'name: o\noutputs:\n  "%s": 0.001\nrun: "true"\n' "$name" >o.yaml
     refused "an output named \"$name\"" "o.yaml:3: stage o: output \"$name\": it names a directory; \
