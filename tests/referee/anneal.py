@@ -11,7 +11,6 @@ looked at, too. A plan that refutes the bound is a mismatch even where the progr
 import argparse
 import math
 import random
-import subprocess
 import sys
 import tempfile
 
@@ -23,7 +22,7 @@ import medium
 import run
 from brute import NOISE, Goal
 from model import NOMINAL
-from run import Mismatch, Query, Tally
+from run import Mismatch, Tally
 
 SHAPES = ("dag", "dag", "shared", "sweep", "diamond")
 HOT, COLD = 0.05, 1e-5
@@ -34,15 +33,6 @@ class LargeGenerator(medium.MediumGenerator):
         super().__init__(seed, max_places)
         self.n = self.rng.randint(10, 24)
         self.shape = SHAPES[seed % len(SHAPES)]
-
-
-def make_case(seed, max_places):
-    """A case in which every stage has a choice: some seeds need another try."""
-    for attempt in range(1000):
-        case = LargeGenerator(seed + 1000003 * len(SHAPES) * attempt, max_places).case()
-        if all(case.model().choices):
-            return case._replace(seed=seed)
-    raise RuntimeError(f"seed {seed}: no case")
 
 
 class Walk:
@@ -121,12 +111,14 @@ def plain_starts(model):
         )
 
 
-class Contest:
-    def __init__(self, case, directory, tally, steps):
-        self.case, self.directory, self.tally, self.steps = case, directory, tally, steps
-        self.model = case.model()
+class Contest(medium.Contest):
+    """The rivals are annealing and single changes."""
 
-    def compare(self, goal, answer):
+    def __init__(self, case, directory, tally, steps):
+        super().__init__(case, directory, tally, 0)
+        self.steps = steps
+
+    def judge(self, goal, answer):
         run.expect("exit code", answer.code, 0)
         ranks = run.ranks_of(self.model, answer.json["stages"])
         run.check_numbers(self.model, ranks, answer.json)
@@ -136,26 +128,12 @@ class Contest:
         walk.look_around(ranks)
         for start in (ranks, *plain_starts(self.model)):
             walk.anneal(start, self.steps)
-        proven = answer.json["status"] == "optimal"
-        self.tally.cut += not proven
-        if walk.best and proven and mine.value > walk.best[0] * (1 + NOISE):
-            raise Mismatch("objective", (mine.value, ranks), walk.best)
+        if walk.best and answer.json["status"] == "optimal":
+            if mine.value > walk.best[0] * (1 + NOISE):
+                raise Mismatch("objective", (mine.value, ranks), walk.best)
         if walk.best:
             medium.check_bound(answer, walk.best[0])
         return mine
-
-    def meet(self, goal):
-        query = Query(goal)
-        command = run.command_of(self.case, query, self.directory)
-        self.tally.plans += 1
-        try:
-            return self.compare(goal, run.ask(command, self.directory))
-        except Mismatch as error:
-            self.tally.add(self.case.seed, query, command, error)
-        except (KeyError, TypeError, subprocess.TimeoutExpired) as error:
-            doubt = Mismatch(type(error).__name__, str(error), "an answer")
-            self.tally.add(self.case.seed, query, command, doubt)
-        return None
 
     def run(self):
         rng = random.Random(self.case.seed)
@@ -180,7 +158,7 @@ def main():
     tally.cut = 0
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first, last + 1):
-            case = make_case(seed, args.max_places)
+            case = medium.make_case(seed, args.max_places, LargeGenerator)
             generate.write_case(case, args.keep or scratch)
             tally.cases += 1
             Contest(case, args.keep or scratch, tally, args.steps).run()

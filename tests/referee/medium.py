@@ -122,10 +122,10 @@ class MediumGenerator(generate.Generator):
         return case
 
 
-def make_case(seed, max_places=40):
+def make_case(seed, max_places=40, generator=MediumGenerator):
     """A case in which every stage has a choice: some seeds need another try."""
     for attempt in range(1000):
-        case = MediumGenerator(seed + 1000003 * len(SHAPES) * attempt, max_places).case()
+        case = generator(seed + 1000003 * len(SHAPES) * attempt, max_places).case()
         if all(case.model().choices):
             return case._replace(seed=seed)
     raise RuntimeError(f"seed {seed}: no case")
@@ -200,6 +200,10 @@ class Contest:
             raise Unproven("tolerance")
         return rival
 
+    def judge(self, goal, answer):
+        """The program's plan, None when there is none; raises Mismatch or Unproven."""
+        return compare(self.model, goal, answer, self.rival(goal))
+
     def meet(self, goal):
         """The program's plan, None when there is none or when it is in doubt."""
         query = Query(goal)
@@ -207,7 +211,7 @@ class Contest:
         self.tally.plans += 1
         try:
             answer = run.ask(command, self.directory)
-            mine = compare(self.model, goal, answer, self.rival(goal))
+            mine = self.judge(goal, answer)
             self.tally.cut += answer.json.get("gap", 0) > 0
             return mine
         except Unproven:
