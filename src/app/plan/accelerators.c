@@ -5,12 +5,26 @@
 #include "base/nearest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static bool is_listed(const struct catalog *c, const char *name)
+/* Stages often list the same ones: those found in the catalog are looked up once. */
+#define KNOWN_MAX 64
+struct known {
+    const char *names[KNOWN_MAX];
+    size_t n;
+};
+
+static bool is_listed(const struct catalog *c, const char *name, struct known *known)
 {
-    for (size_t i = 0; i < c->n_kinds; i++)
-        if (catalog_same_accelerator(name, catalog_text(c, c->kinds[i].accelerator)))
+    for (size_t i = 0; i < known->n; i++)
+        if (strcmp(known->names[i], name) == 0)
             return true;
+    for (size_t i = 0; i < c->n_kinds; i++)
+        if (catalog_same_accelerator(name, catalog_text(c, c->kinds[i].accelerator))) {
+            if (known->n < KNOWN_MAX)
+                known->names[known->n++] = name;
+            return true;
+        }
     return false;
 }
 
@@ -23,12 +37,15 @@ static const char *nearest_listed(const struct catalog *c, const char *name)
     return nearest(name, names, c->n_kinds);
 }
 
-static void look_at(const struct app *app, const struct app_plan *p, const struct spec_stage *s)
+static void look_at(const struct app *app,
+                    const struct app_plan *p,
+                    const struct spec_stage *s,
+                    struct known *known)
 {
     for (size_t i = 0; i < s->n_alternatives; i++)
         for (size_t k = 0; k < s->alternatives[i].n_accelerators; k++) {
             const char *name = s->alternatives[i].accelerators[k].name;
-            if (is_listed(p->catalog, name))
+            if (is_listed(p->catalog, name, known))
                 continue;
             const char *close = nearest_listed(p->catalog, name);
             app_notice(app, "warning: %s:%zu: stage %s: the catalog has no accelerator %.60s%s%s%s",
@@ -39,6 +56,8 @@ static void look_at(const struct app *app, const struct app_plan *p, const struc
 
 void app_plan_warn_of_accelerators(const struct app *app, const struct app_plan *p)
 {
+    struct known known = {.n = 0};
+
     for (size_t i = 0; i < p->spec->n_stages && plan_found(&p->answer); i++)
-        look_at(app, p, &p->spec->stages[i]);
+        look_at(app, p, &p->spec->stages[i], &known);
 }
