@@ -125,7 +125,7 @@ static const char *account_of(const json_t *root, const char *user)
     return NULL;
 }
 
-/* 1 = found, 0 = nobody is logged in. */
+/* 1 = found, 0 = no user is logged in. */
 static int from_az(const struct credentials_sources *s, struct token_login *l, struct err *e)
 {
     AUTO_MEM char *path = az_file(s, "msal_token_cache.json");

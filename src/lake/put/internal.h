@@ -65,7 +65,7 @@ int session_row_renew(struct lake *l, int64_t id, struct err *e);
 int session_row_expire(struct lake *l, uint64_t *expired_out, struct err *e);
 /* Removes the session and its list of files. */
 int session_row_remove(struct lake *l, int64_t id, struct err *e);
-/* The same for the pending sessions of this put: nobody goes on with it any more. */
+/* The same for the pending sessions of this put: no later put continues it. */
 int session_row_remove_put(struct lake *l, const char *put, struct err *e);
 
 /* A running put holds a lock that ends with its process, so that another run of the same put can

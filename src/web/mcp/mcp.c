@@ -18,7 +18,7 @@
 /* Messages that wait while an operation lasts. */
 #define WAITING_MAX 64
 #define PROGRESS_EVERY_S 0.25
-/* How often a stop is noticed while nobody asks anything. */
+/* How often a stop is noticed while no request comes. */
 #define LOOK_MS 200
 
 /* JSON-RPC's own codes. */

@@ -351,7 +351,7 @@ static void test_unknown_job(void)
     CHECK(count_open() == 1, "is not forgotten while it is rented");
     give_back(&m);
     must(bill_close_all(home, lake, &e), &e);
-    CHECK(count_open() == 0, "given back, nobody asks for its bill again");
+    CHECK(count_open() == 0, "released, its bill is not asked for again");
 }
 
 /* What made a set has a host still: 20 s by now, of which its record has 10. */

@@ -70,7 +70,7 @@ static void life(void)
     struct cloud_request q = request("one");
     q.bill_min_s = 60;
     CHECK(!cloud_sees_at_once(c), "AWS is late at times");
-    CHECK(look(c, "one", &m) == CLOUD_NOT_FOUND, "nobody used the token");
+    CHECK(look(c, "one", &m) == CLOUD_NOT_FOUND, "no launch used the token");
     CHECK(terminate(c, "one") == CLOUD_FINE, "which can be terminated");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && m.state == CLOUD_REQUESTED && !m.ready_ms,
           "launched %s", world_error.err.text);

@@ -669,7 +669,7 @@ static void check_late_region(struct store *s)
     usleep(store_kind(s)[0] == 'd' ? 5000 : 1100000);
     CHECK(fed_round_event(&region, key, &report, &e) == 0 && objects(s, "late/r") == 0 &&
               objects(s, "late/global") == 1,
-          "what nobody waits for is not written again %s", e.text);
+          "a mean that no worker waits for is not written again %s", e.text);
     store_keyed_delete(s, "late/global/round-000005/mean", NULL, NULL);
 }
 
