@@ -1,4 +1,4 @@
-#include "ec2_model.h"
+#include "cloud_model.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -20,13 +20,24 @@
 
 static void give_up(const char *why)
 {
-    printf("Bail out! the model of EC2: %s\n", why);
+    printf("Bail out! the model of a cloud: %s\n", why);
     exit(EXIT_FAILURE);
 }
 
+const struct cloud_model_kind cloud_model_aws = {
+    .server = "ec2",
+    .driver = "aws",
+    .region = "us-east-1",
+    .variables = {{"AWS_ACCESS_KEY_ID", "AKIDMODEL"},
+                  {"AWS_SECRET_ACCESS_KEY", "model/secret+key"},
+                  {"AWS_ENDPOINT_URL", "URL"},
+                  {"AWS_ENDPOINT_URL_CHECKIP", "URL/ip"},
+                  {"AWS_EC2_METADATA_DISABLED", "true"}},
+};
+
 /* ---- the process ---- */
 
-static void map_clock(struct ec2_model *m)
+static void map_clock(struct cloud_model *m)
 {
     char path[100];
 
@@ -41,23 +52,45 @@ static void map_clock(struct ec2_model *m)
     *m->now_ms = BEGIN_MS;
 }
 
-static void run_model(const struct ec2_model *m, int in, int out)
+static void run_model(const struct cloud_model *m, int in, int out)
 {
-    char clock[100];
+    char clock[100], server[100];
 
     snprintf(clock, sizeof clock, "%s/clock", m->dir);
+    snprintf(server, sizeof server, "tests/servers/%s", m->kind->server);
     dup2(in, 0);
     dup2(out, 1);
-    execlp("python3", "python3", "tests/servers/ec2", "--clock", clock, (char *)NULL);
+    execlp("python3", "python3", server, "--clock", clock, (char *)NULL);
     _exit(127);
 }
 
-void ec2_model_start(struct ec2_model *m)
+/* What the driver is to find in its environment. */
+static void write_variables(struct cloud_model *m)
+{
+    char path[100];
+
+    for (size_t i = 0; i < CLOUD_MODEL_VARIABLES && m->kind->variables[i][0]; i++) {
+        const char *value = m->kind->variables[i][1];
+        const char *base = strncmp(value, "URL", 3) == 0   ? m->url
+                           : strncmp(value, "DIR", 3) == 0 ? m->dir
+                                                           : "";
+        snprintf(m->values[i], sizeof m->values[i], "%s%s", base, value + (*base ? 3 : 0));
+    }
+    const char *text = m->kind->credentials, *at = text ? strstr(text, "URL") : NULL;
+    if (!at)
+        return;
+    snprintf(path, sizeof path, "%s/credentials", m->dir);
+    FILE *f = fopen(path, "w");
+    if (!f || fprintf(f, "%.*s%s%s", (int)(at - text), text, m->url, at + 3) < 0 || fclose(f) != 0)
+        give_up("no credentials");
+}
+
+void cloud_model_start(struct cloud_model *m, const struct cloud_model_kind *kind)
 {
     int in[2], out[2];
 
-    *m = (struct ec2_model){0};
-    snprintf(m->dir, sizeof m->dir, "/tmp/tradewind-ec2-XXXXXX");
+    *m = (struct cloud_model){.kind = kind};
+    snprintf(m->dir, sizeof m->dir, "/tmp/tradewind-cloud-XXXXXX");
     if (!mkdtemp(m->dir) || pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
         give_up("no directory");
     map_clock(m);
@@ -69,13 +102,13 @@ void ec2_model_start(struct ec2_model *m)
     close(out[1]);
     m->in = in[1];
     FILE *said = fdopen(out[0], "r");
-    if (!said || fscanf(said, "EC2_MODEL=%50s", m->url) != 1)
+    if (!said || fscanf(said, "%*[A-Z0-9]_MODEL=%50s", m->url) != 1)
         give_up("it does not start; is python3 installed?");
     fclose(said);
-    snprintf(m->ip_url, sizeof m->ip_url, "%s/ip", m->url);
+    write_variables(m);
 }
 
-void ec2_model_stop(struct ec2_model *m)
+void cloud_model_stop(struct cloud_model *m)
 {
     close(m->in);
     waitpid(m->pid, NULL, 0);
@@ -84,7 +117,7 @@ void ec2_model_stop(struct ec2_model *m)
     file_remove_tree(m->dir);
 }
 
-static struct http *client(struct ec2_model *m)
+static struct http *client(struct cloud_model *m)
 {
     struct err e = {0};
 
@@ -99,7 +132,7 @@ static struct http *client(struct ec2_model *m)
 
 /* ---- control ---- */
 
-static void control(struct ec2_model *m,
+static void control(struct cloud_model *m,
                     const char *method,
                     const char *path,
                     const char *body,
@@ -122,7 +155,7 @@ static void control(struct ec2_model *m,
         give_up(out->body);
 }
 
-void ec2_model_begin(struct ec2_model *m, const char *fmt, ...)
+void cloud_model_begin(struct cloud_model *m, const char *fmt, ...)
 {
     AUTO_CLEAR(http_answer) struct http_answer answer = {0};
     char text[2000];
@@ -135,14 +168,14 @@ void ec2_model_begin(struct ec2_model *m, const char *fmt, ...)
     m->calls = 0;
 }
 
-void ec2_model_do(struct ec2_model *m, const char *json)
+void cloud_model_do(struct cloud_model *m, const char *json)
 {
     AUTO_CLEAR(http_answer) struct http_answer answer = {0};
 
     control(m, "POST", "/control/do", json, &answer);
 }
 
-json_t *ec2_model_state(struct ec2_model *m)
+json_t *cloud_model_state(struct cloud_model *m)
 {
     AUTO_CLEAR(http_answer) struct http_answer answer = {0};
 
@@ -155,30 +188,25 @@ json_t *ec2_model_state(struct ec2_model *m)
 
 /* ---- the world outside of the driver ---- */
 
-int64_t ec2_model_now(void *model)
+int64_t cloud_model_now(void *model)
 {
-    return *((const struct ec2_model *)model)->now_ms;
+    return *((const struct cloud_model *)model)->now_ms;
 }
 
 static void wait_virtually(void *context, double seconds)
 {
-    struct ec2_model *m = context;
+    struct cloud_model *m = context;
 
     *m->now_ms += (int64_t)(seconds * 1000) + 1;
 }
 
 static const char *variable(void *context, const char *name)
 {
-    const struct ec2_model *m = context;
-    const char *const known[][2] = {
-        {"AWS_ACCESS_KEY_ID", "AKIDMODEL"},    {"AWS_SECRET_ACCESS_KEY", "model/secret+key"},
-        {"AWS_ENDPOINT_URL", m->url},          {"AWS_ENDPOINT_URL_CHECKIP", m->ip_url},
-        {"AWS_EC2_METADATA_DISABLED", "true"},
-    };
+    const struct cloud_model *m = context;
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i][0], name) == 0)
-            return known[i][1];
+    for (size_t i = 0; i < CLOUD_MODEL_VARIABLES && m->kind->variables[i][0]; i++)
+        if (strcmp(m->kind->variables[i][0], name) == 0)
+            return m->values[i];
     return NULL;
 }
 
@@ -187,7 +215,7 @@ static int transmit(void *context,
                     struct http_answer *out,
                     struct err *e)
 {
-    struct ec2_model *m = context;
+    struct cloud_model *m = context;
     bool is_last = ++m->calls == m->kill_at;
 
     *m->now_ms += CALL_MS;
@@ -206,15 +234,15 @@ static int transmit(void *context,
     return result;
 }
 
-struct cloud_options ec2_model_options(struct ec2_model *m, const char *home, const char *owner)
+struct cloud_options cloud_model_options(struct cloud_model *m, const char *home, const char *owner)
 {
     return (struct cloud_options){
-        .name = "aws",
+        .name = m->kind->driver,
         .home = home,
         .owner = owner,
-        .region = "us-east-1",
+        .region = m->kind->region,
         .key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGVyIGtleSBvZiB0aGUgaG9tZSBpcyBoZXJl tradewind",
-        .now_ms = ec2_model_now,
+        .now_ms = cloud_model_now,
         .context = m,
         .outside = {transmit, wait_virtually, variable, m},
     };
