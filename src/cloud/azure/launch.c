@@ -254,11 +254,11 @@ static int put_vm(struct launch *l, const char *subnet, bool *is_young, struct c
     AUTO_CLEAR(cloud_rest_call) struct cloud_rest_call x;
     AUTO_MEM char *path = vm_path(l);
 
+    arm_call_init(&x, "create virtual machine", "PUT", vm_body(l, subnet));
     *is_young = false;
     if (now_of(l) - l->begun_ms >= ARM_LAUNCH_MS)
         return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_REGION,
                           "the launch began too long ago to be finished; take another token");
-    arm_call_init(&x, "create virtual machine", "PUT", vm_body(l, subnet));
     if (arm_send(l->arm, &x, path, ARM_COMPUTE, e) < 0) {
         *is_young = arm_is_young(&x) || arm_is_busy(&x) || e->failure == CLOUD_NOT_FOUND;
         bool is_change = e->failure == CLOUD_CONFLICT || (e->failure == CLOUD_INVALID && x.is_open);
