@@ -19,7 +19,7 @@
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim, &cloud_aws,
-                                                     &cloud_azure};
+                                                     &cloud_azure, &cloud_gcp};
 
 static const enum err_kind kinds[] = {
     [CLOUD_FINE] = ERR_NONE,         [CLOUD_AUTH] = ERR_DENIED,
@@ -149,7 +149,8 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
     const struct cloud_driver *driver = find_driver(options->name ? options->name : "");
 
     if (!driver) {
-        err_set(e, ERR_USAGE, "no cloud is named \"%s\"; the clouds are aws, azure, pool and sim",
+        err_set(e, ERR_USAGE,
+                "no cloud is named \"%s\"; the clouds are aws, azure, gcp, pool and sim",
                 shown(options->name));
         return NULL;
     }

@@ -15,8 +15,7 @@
 #define SUBNET_RANGE "10.0.0.0/20"
 /* Azure makes rules and networks within seconds. */
 #define MAKING_S 120.0
-/* Tells our address; Azure has no such service. */
-#define ADDRESS_VARIABLE "AWS_ENDPOINT_URL_CHECKIP"
+#define ADDRESS_VARIABLE "TRADEWIND_ADDRESS_URL"
 
 static json_t *owner_tag(const struct arm *a)
 {

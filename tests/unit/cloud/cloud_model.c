@@ -45,7 +45,20 @@ const struct cloud_model_kind cloud_model_azure = {
                   {"AZURE_SUBSCRIPTION_ID", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"},
                   {"AZURE_AUTHORITY_HOST", "URL"},
                   {"AZURE_RESOURCE_MANAGER_ENDPOINT", "URL"},
-                  {"AWS_ENDPOINT_URL_CHECKIP", "URL/ip"}},
+                  {"TRADEWIND_ADDRESS_URL", "URL/ip"}},
+};
+
+const struct cloud_model_kind cloud_model_gcp = {
+    .server = "gce",
+    .driver = "gcp",
+    .region = "us-central1",
+    .variables = {{"GOOGLE_APPLICATION_CREDENTIALS", "DIR/credentials"},
+                  {"GOOGLE_CLOUD_PROJECT", "model-project"},
+                  {"CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE", "URL/compute/v1/"},
+                  {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER", "URL/"},
+                  {"TRADEWIND_ADDRESS_URL", "URL/ip"}},
+    .credentials = "{\"type\": \"authorized_user\", \"client_id\": \"c\", \"client_secret\": \"s\","
+                   " \"refresh_token\": \"refresh-me\", \"token_uri\": \"URL/token\"}",
 };
 
 /* ---- the process ---- */
