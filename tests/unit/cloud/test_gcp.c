@@ -398,6 +398,30 @@ static void lost_answers(void)
     CHECK(count_of("launched") == 2, "launches nothing");
 }
 
+/* A refusal is certain only where no try before it was without an answer. */
+static void refused_after_silence(void)
+{
+    unsigned refused = 0, unsure = 0, wrong = 0;
+
+    for (unsigned seed = 1; seed <= 30; seed++) {
+        struct cloud_machine m;
+        cloud_model_begin(&model,
+                          "{\"seed\": %u, \"faults\": 1, \"only\": [\"reset-after\","
+                          " \"permission\"], \"of\": [\"instances.insert\"]}",
+                          seed);
+        AUTO(cloud) struct cloud *c = open_as(NULL);
+        struct cloud_request q = request("r");
+        enum cloud_failure failure = launch_as(c, &q, &m);
+        refused += failure == CLOUD_PERMISSION;
+        unsure += failure == CLOUD_UNKNOWN &&
+                  strstr(world_error.err.text, "after a try without an answer");
+        wrong += failure == CLOUD_PERMISSION && count_of("launched") != 0;
+    }
+    CHECK(refused && unsure && !wrong,
+          "of 30 launches %u are refused, %u perhaps, and %u of the refused are there", refused,
+          unsure, wrong);
+}
+
 static void tokens(void)
 {
     struct cloud_machine m;
@@ -545,6 +569,7 @@ int main(void)
     unreadable_operations();
     left_disks();
     lost_answers();
+    refused_after_silence();
     tokens();
     shared();
     checks();
