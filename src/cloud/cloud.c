@@ -57,6 +57,25 @@ int cloud_fail(
     return err_set(&e->err, cloud_failure_kind(failure), "%s", text);
 }
 
+int cloud_say(const struct cloud_findings *out,
+              struct cloud_error *e,
+              enum cloud_verdict verdict,
+              const char *what,
+              const char *fix,
+              const char *fmt,
+              ...)
+{
+    char found[1200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(found, sizeof found, fmt, ap);
+    va_end(ap);
+    const struct cloud_finding f = {what, verdict, found, fix};
+    *e = (struct cloud_error){0};
+    return out->visit(out->context, &f, &e->err);
+}
+
 /* ---- opening ---- */
 
 static const struct cloud_driver *find_driver(const char *name)

@@ -48,6 +48,19 @@ int cloud_fail(struct cloud_error *e,
                const char *fmt,
                ...) __attribute__((format(printf, 4, 5)));
 
+/* Where findings of a check go. what: of the account; fix "" = nothing to do; found is printed. */
+struct cloud_findings {
+    cloud_visit_finding *visit;
+    void *context;
+};
+int cloud_say(const struct cloud_findings *out,
+              struct cloud_error *e,
+              enum cloud_verdict verdict,
+              const char *what,
+              const char *fix,
+              const char *fmt,
+              ...) __attribute__((format(printf, 6, 7)));
+
 /* ---- folder.c ---- */
 
 struct cloud_folder {

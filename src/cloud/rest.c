@@ -85,6 +85,8 @@ static int transmit(struct cloud_rest *r,
                                          .headers = headers,
                                          .body = body ? body : "",
                                          .body_bytes = body ? strlen(body) : 0,
+                                         /* A refusal of the second would hide the first. */
+                                         .is_once = strcmp(x->method, "POST") == 0,
                                          .max_answer_bytes = ANSWER_MAX,
                                          .timeout_s = TIMEOUT_S,
                                          .stall_s = TIMEOUT_S};

@@ -5,7 +5,6 @@
 #include "cloud/azure/internal.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +14,8 @@
 
 struct checking {
     struct arm *arm;
-    cloud_visit_finding *visit;
-    void *context;
+    struct cloud_findings out;
 };
-
-__attribute__((format(printf, 6, 7))) static int say(const struct checking *k,
-                                                     struct cloud_error *e,
-                                                     enum cloud_verdict verdict,
-                                                     const char *what,
-                                                     const char *fix,
-                                                     const char *fmt,
-                                                     ...)
-{
-    char found[1200];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(found, sizeof found, fmt, ap);
-    va_end(ap);
-    const struct cloud_finding f = {what, verdict, found, fix};
-    *e = (struct cloud_error){0};
-    return k->visit(k->context, &f, &e->err);
-}
 
 /* ---- who ---- */
 
@@ -48,9 +27,9 @@ static int check_subscription(const struct checking *k, struct cloud_error *e)
         return -1;
     const char *state = arm_text(x.root, "state"), *name = arm_text(x.root, "displayName");
     bool is_good = strcmp(state, "Enabled") == 0;
-    return say(k, e, is_good ? CLOUD_GOOD : CLOUD_MISSING, "subscription",
-               is_good ? "" : "az account list -o table shows others", "%s%s%s%s, %s",
-               k->arm->subscription, *name ? " (" : "", name, *name ? ")" : "", state);
+    return cloud_say(&k->out, e, is_good ? CLOUD_GOOD : CLOUD_MISSING, "subscription",
+                     is_good ? "" : "az account list -o table shows others", "%s%s%s%s, %s",
+                     k->arm->subscription, *name ? " (" : "", name, *name ? ")" : "", state);
 }
 
 static int check_identity(const struct checking *k, struct cloud_error *e)
@@ -60,16 +39,16 @@ static int check_identity(const struct checking *k, struct cloud_error *e)
     if (cloud_rest_login(r, e) < 0)
         return -1;
     const char *whose = r->tokens.login.identity, *origin = r->tokens.login.origin;
-    if (say(k, e, CLOUD_GOOD, "credentials", "", "found: %s", origin) < 0)
+    if (cloud_say(&k->out, e, CLOUD_GOOD, "credentials", "", "found: %s", origin) < 0)
         return -1;
-    if (whose && say(k, e, CLOUD_GOOD, "identity", "", "%s", whose) < 0)
+    if (whose && cloud_say(&k->out, e, CLOUD_GOOD, "identity", "", "%s", whose) < 0)
         return -1;
     if (check_subscription(k, e) < 0)
         return -1;
     if (llabs(r->skew_ms) < CLOCK_MS)
         return 0;
-    return say(k, e, CLOUD_NOTED, "clock", "set the clock of this machine",
-               "it differs from that of Azure by %lld s", (long long)(r->skew_ms / 1000));
+    return cloud_say(&k->out, e, CLOUD_NOTED, "clock", "set the clock of this machine",
+                     "it differs from that of Azure by %lld s", (long long)(r->skew_ms / 1000));
 }
 
 /* ---- where ---- */
@@ -99,14 +78,15 @@ static int check_region(const struct checking *k, struct cloud_error *e)
 
     if (arm_each(k->arm, "list regions", "/locations", ARM_SUBSCRIPTIONS, count_region, &r, e) < 0)
         return e->failure == CLOUD_PERMISSION
-                   ? say(k, e, CLOUD_MISSING, "regions",
-                         "allow Microsoft.Resources/subscriptions/locations/read",
-                         "the regions cannot be listed")
+                   ? cloud_say(&k->out, e, CLOUD_MISSING, "regions",
+                               "allow Microsoft.Resources/subscriptions/locations/read",
+                               "the regions cannot be listed")
                    : -1;
     if (r.has)
-        return say(k, e, CLOUD_GOOD, "regions", "", "%s is one of %zu", r.wanted, r.n);
-    return say(k, e, CLOUD_MISSING, "regions", "az account list-locations -o table shows them",
-               "%s is none of the subscription's %zu", r.wanted, r.n);
+        return cloud_say(&k->out, e, CLOUD_GOOD, "regions", "", "%s is one of %zu", r.wanted, r.n);
+    return cloud_say(&k->out, e, CLOUD_MISSING, "regions",
+                     "az account list-locations -o table shows them",
+                     "%s is none of the subscription's %zu", r.wanted, r.n);
 }
 
 static int check_provider(const struct checking *k, const char *provider, struct cloud_error *e)
@@ -117,14 +97,14 @@ static int check_provider(const struct checking *k, const char *provider, struct
 
     if (arm_get(k->arm, &x, "get provider", path, ARM_GROUPS, e) < 0)
         return e->failure == CLOUD_PERMISSION
-                   ? say(k, e, CLOUD_NOTED, "provider",
-                         "allow Microsoft.Resources/subscriptions/providers/read",
-                         "whether %s is registered cannot be read", provider)
+                   ? cloud_say(&k->out, e, CLOUD_NOTED, "provider",
+                               "allow Microsoft.Resources/subscriptions/providers/read",
+                               "whether %s is registered cannot be read", provider)
                    : -1;
     const char *state = arm_text(x.root, "registrationState");
     bool is_good = strcmp(state, "Registered") == 0;
-    return say(k, e, is_good ? CLOUD_GOOD : CLOUD_MISSING, "provider", is_good ? "" : fix, "%s: %s",
-               provider, state);
+    return cloud_say(&k->out, e, is_good ? CLOUD_GOOD : CLOUD_MISSING, "provider",
+                     is_good ? "" : fix, "%s: %s", provider, state);
 }
 
 /* ---- permissions ---- */
@@ -222,18 +202,20 @@ static int check_permissions(const struct checking *k, struct cloud_error *e)
     if (arm_each(k->arm, "list permissions", "/providers/Microsoft.Authorization/permissions",
                  ARM_PERMISSIONS, note_allowed, allowed, e) < 0)
         return e->failure == CLOUD_PERMISSION
-                   ? say(k, e, CLOUD_NOTED, "permissions",
-                         "allow Microsoft.Authorization/permissions/read", "they cannot be read")
+                   ? cloud_say(&k->out, e, CLOUD_NOTED, "permissions",
+                               "allow Microsoft.Authorization/permissions/read",
+                               "they cannot be read")
                    : -1;
     for (size_t i = 0; i < ACTIONS; i++)
         if (!allowed[i])
             buf_printf(&missing, "%s%s", missing.len ? ", " : "", actions[i]);
     if (!missing.len)
-        return say(k, e, CLOUD_GOOD, "permissions", "", "all of %zu actions are permitted",
-                   ACTIONS);
+        return cloud_say(&k->out, e, CLOUD_GOOD, "permissions", "",
+                         "all of %zu actions are permitted", ACTIONS);
     AUTO_MEM char *fix =
         mem_printf("allow %s; docs/clouds.md has the whole role", buf_str(&missing));
-    return say(k, e, CLOUD_MISSING, "permissions", fix, "some actions are not permitted");
+    return cloud_say(&k->out, e, CLOUD_MISSING, "permissions", fix,
+                     "some actions are not permitted");
 }
 
 /* ---- quotas ---- */
@@ -256,9 +238,9 @@ static int say_quota(const struct quotas *q,
     double used = json_number_value(json_object_get(usage, "currentValue"));
     bool is_none = limit <= 0;
 
-    return say(q->k, e, is_none ? CLOUD_NOTED : CLOUD_GOOD, what, is_none ? more : "",
-               "%.0f %s in %s, %.0f used", limit, means, q->k->arm->rest.cloud->options.region,
-               used);
+    return cloud_say(&q->k->out, e, is_none ? CLOUD_NOTED : CLOUD_GOOD, what, is_none ? more : "",
+                     "%.0f %s in %s, %.0f used", limit, means,
+                     q->k->arm->rest.cloud->options.region, used);
 }
 
 /* Families of sizes with accelerators begin with N: "standardNCADSA100v4Family". */
@@ -286,19 +268,20 @@ static int check_quotas(const struct checking *k, struct cloud_error *e)
     struct quotas q = {.k = k};
 
     if (arm_each(k->arm, "list usages", path, ARM_COMPUTE, visit_usage, &q, e) < 0)
-        return e->failure == CLOUD_PERMISSION ? say(k, e, CLOUD_NOTED, "quotas",
-                                                    "allow Microsoft.Compute/locations/usages/read",
-                                                    "they cannot be read: launches may be refused")
-                                              : -1;
+        return e->failure == CLOUD_PERMISSION
+                   ? cloud_say(&k->out, e, CLOUD_NOTED, "quotas",
+                               "allow Microsoft.Compute/locations/usages/read",
+                               "they cannot be read: launches may be refused")
+                   : -1;
     if (q.n_gpus)
         return 0;
-    return say(k, e, CLOUD_NOTED, "quota gpus", more, "0 vCPUs of on-demand N sizes (GPUs) in %s",
-               region);
+    return cloud_say(&k->out, e, CLOUD_NOTED, "quota gpus", more,
+                     "0 vCPUs of on-demand N sizes (GPUs) in %s", region);
 }
 
 int arm_check(struct cloud *c, cloud_visit_finding *visit, void *context, struct cloud_error *e)
 {
-    const struct checking k = {.arm = c->priv, .visit = visit, .context = context};
+    const struct checking k = {.arm = c->priv, .out = {visit, context}};
 
     if (check_identity(&k, e) < 0 || check_region(&k, e) < 0 ||
         check_provider(&k, "Microsoft.Compute", e) < 0 ||

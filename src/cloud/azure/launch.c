@@ -328,22 +328,6 @@ static int abandon(struct launch *l, struct cloud_error *e)
 
 /* ---- outcomes ---- */
 
-static int take(const struct arm_machine *m,
-                const struct cloud_request *request,
-                struct cloud_machine *out,
-                struct cloud_error *e)
-{
-    const struct cloud_machine *x = &m->tagged.machine;
-
-    if (m->tagged.asked != instance_fingerprint(request) || x->spot != request->spot)
-        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
-                          "this token was used for another request: %s, %s%s", x->id,
-                          *x->instance_type ? x->instance_type : "not created yet",
-                          x->spot ? ", spot" : "");
-    *out = *x;
-    return 0;
-}
-
 /* The machine failed: its group goes, and the failure is the launch's. */
 static int give_up(struct launch *l, const struct arm_machine *m, struct cloud_error *e)
 {
@@ -381,7 +365,7 @@ static int finish(struct launch *l, struct cloud_machine *out, struct cloud_erro
                  l->arm->subscription, path);
     }
     *e = (struct cloud_error){0};
-    return take(&m, l->request, out, e);
+    return cloud_take_known(&m.tagged, l->request, out, e);
 }
 
 static int launch(struct launch *l, struct cloud_machine *out, struct cloud_error *e)
@@ -398,11 +382,11 @@ static int resume(struct launch *l,
                   struct cloud_error *e)
 {
     if (m->tagged.asked != instance_fingerprint(l->request))
-        return take(m, l->request, out, e);
+        return cloud_take_known(&m->tagged, l->request, out, e);
     if (m->has_vm && *m->failed && !m->is_deleting)
         return give_up(l, m, e);
     if (m->has_vm || m->is_deleting || m->tagged.machine.state != CLOUD_REQUESTED || m->accepted_ms)
-        return take(m, l->request, out, e);
+        return cloud_take_known(&m->tagged, l->request, out, e);
     l->begun_ms = m->begun_ms;
     l->has_group = true;
     return 1;

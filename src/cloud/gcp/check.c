@@ -5,7 +5,6 @@
 #include "cloud/gcp/internal.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +15,8 @@
 
 struct checking {
     struct gce *gce;
-    cloud_visit_finding *visit;
-    void *context;
+    struct cloud_findings out;
 };
-
-__attribute__((format(printf, 6, 7))) static int say(const struct checking *k,
-                                                     struct cloud_error *e,
-                                                     enum cloud_verdict verdict,
-                                                     const char *what,
-                                                     const char *fix,
-                                                     const char *fmt,
-                                                     ...)
-{
-    char found[1200];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(found, sizeof found, fmt, ap);
-    va_end(ap);
-    const struct cloud_finding f = {what, verdict, found, fix};
-    *e = (struct cloud_error){0};
-    return k->visit(k->context, &f, &e->err);
-}
 
 /* ---- who ---- */
 
@@ -46,9 +25,9 @@ static int check_identity(const struct checking *k, struct cloud_error *e)
     if (cloud_rest_login(&k->gce->rest, e) < 0)
         return -1;
     const struct token_login *l = &k->gce->rest.tokens.login;
-    if (say(k, e, CLOUD_GOOD, "credentials", "", "found: %s", l->origin) < 0 ||
-        say(k, e, CLOUD_GOOD, "identity", "", "%s",
-            l->identity ? l->identity : "the service account of this machine") < 0)
+    if (cloud_say(&k->out, e, CLOUD_GOOD, "credentials", "", "found: %s", l->origin) < 0 ||
+        cloud_say(&k->out, e, CLOUD_GOOD, "identity", "", "%s",
+                  l->identity ? l->identity : "the service account of this machine") < 0)
         return -1;
     return gce_ready(k->gce, e);
 }
@@ -74,14 +53,15 @@ static bool has_os_login(const json_t *project)
 
 static int check_project(const struct checking *k, const json_t *project, struct cloud_error *e)
 {
-    if (say(k, e, CLOUD_GOOD, "project", "", "%s", k->gce->project) < 0)
+    if (cloud_say(&k->out, e, CLOUD_GOOD, "project", "", "%s", k->gce->project) < 0)
         return -1;
     if (!has_os_login(project))
         return 0;
-    return say(k, e, CLOUD_NOTED, "OS Login",
-               "make sure that no policy of the organisation requires OS Login",
-               "the project turns it on; Tradewind turns it off on its own machines, where it "
-               "would keep the ssh key from working");
+    return cloud_say(
+        &k->out, e, CLOUD_NOTED, "OS Login",
+        "make sure that no policy of the organisation requires OS Login",
+        "the project turns it on; Tradewind turns it off on its own machines, where it "
+        "would keep the ssh key from working");
 }
 
 static int check_region(const struct checking *k, const json_t *region, struct cloud_error *e)
@@ -90,10 +70,10 @@ static int check_region(const struct checking *k, const json_t *region, struct c
     size_t n = json_array_size(json_object_get(region, "zones"));
 
     if (strcmp(status, "UP") != 0)
-        return say(k, e, CLOUD_MISSING, "region", "choose another one with --region", "%s is %s",
-                   name, *status ? status : "in no known state");
-    return say(k, e, CLOUD_GOOD, "region", "", "%s is up, with %zu zone%s", name, n,
-               n == 1 ? "" : "s");
+        return cloud_say(&k->out, e, CLOUD_MISSING, "region", "choose another one with --region",
+                         "%s is %s", name, *status ? status : "in no known state");
+    return cloud_say(&k->out, e, CLOUD_GOOD, "region", "", "%s is up, with %zu zone%s", name, n,
+                     n == 1 ? "" : "s");
 }
 
 static int check_network(const struct checking *k, struct cloud_error *e)
@@ -102,14 +82,15 @@ static int check_network(const struct checking *k, struct cloud_error *e)
     struct cloud_rest_call x = {.name = "networks.get", .method = "GET"};
 
     if (gce_send(k->gce, &x, e, "/global/networks/default") == 0)
-        return say(k, e, CLOUD_GOOD, "network", "", "the project has the network \"default\"");
+        return cloud_say(&k->out, e, CLOUD_GOOD, "network", "",
+                         "the project has the network \"default\"");
     if (e->failure == CLOUD_PERMISSION)
-        return say(k, e, CLOUD_MISSING, "network", "allow compute.networks.get",
-                   "the networks cannot be read");
+        return cloud_say(&k->out, e, CLOUD_MISSING, "network", "allow compute.networks.get",
+                         "the networks cannot be read");
     if (e->failure != CLOUD_UNSUPPORTED && e->failure != CLOUD_NOT_FOUND)
         return -1;
-    return say(k, e, CLOUD_MISSING, "network", "gcloud compute networks create default",
-               "the project has no network \"default\", in which machines are launched");
+    return cloud_say(&k->out, e, CLOUD_MISSING, "network", "gcloud compute networks create default",
+                     "the project has no network \"default\", in which machines are launched");
 }
 
 /* ---- permissions ---- */
@@ -191,19 +172,20 @@ static int check_permissions(const struct checking *k, struct cloud_error *e)
     if (ask_permissions(k, &x, e) < 0) {
         if (e->failure != CLOUD_PERMISSION)
             return -1;
-        return say(k, e, CLOUD_NOTED, "permissions",
-                   "gcloud services enable cloudresourcemanager.googleapis.com",
-                   "they cannot be asked for: launches may be refused");
+        return cloud_say(&k->out, e, CLOUD_NOTED, "permissions",
+                         "gcloud services enable cloudresourcemanager.googleapis.com",
+                         "they cannot be asked for: launches may be refused");
     }
     const json_t *granted = json_object_get(x.root, "permissions");
     for (size_t i = 0; i < N(permissions); i++)
         if (!is_among(granted, permissions[i]))
             buf_printf(&missing, "%s%s", missing.len ? ", " : "", permissions[i]);
     if (!missing.len)
-        return say(k, e, CLOUD_GOOD, "permissions", "", "all %zu are granted", N(permissions));
+        return cloud_say(&k->out, e, CLOUD_GOOD, "permissions", "", "all %zu are granted",
+                         N(permissions));
     AUTO_MEM char *fix =
         mem_printf("allow %s; docs/clouds.md has the whole role", buf_str(&missing));
-    return say(k, e, CLOUD_MISSING, "permissions", fix, "some are not granted");
+    return cloud_say(&k->out, e, CLOUD_MISSING, "permissions", fix, "some are not granted");
 }
 
 /* ---- quotas ---- */
@@ -258,15 +240,16 @@ static int check_quotas(const struct checking *k,
         /* Without one of their own spot instances count against the general one. */
         bool is_shared = is_none && strcmp(quotas[i].metric, "PREEMPTIBLE_CPUS") == 0;
         if (is_shared) {
-            if (say(k, e, CLOUD_GOOD, what, "", "none: spot instances count against CPUS") < 0)
+            if (cloud_say(&k->out, e, CLOUD_GOOD, what, "",
+                          "none: spot instances count against CPUS") < 0)
                 return -1;
             continue;
         }
         AUTO_MEM char *fix =
             mem_printf("ask for more: https://console.cloud.google.com/iam-admin/quotas?project=%s",
                        k->gce->project);
-        if (say(k, e, is_none ? CLOUD_NOTED : CLOUD_GOOD, what, is_none ? fix : "",
-                "%.0f %s in %s, %.0f in use", limit, quotas[i].means, where, usage) < 0)
+        if (cloud_say(&k->out, e, is_none ? CLOUD_NOTED : CLOUD_GOOD, what, is_none ? fix : "",
+                      "%.0f %s in %s, %.0f in use", limit, quotas[i].means, where, usage) < 0)
             return -1;
     }
     return 0;
@@ -274,7 +257,7 @@ static int check_quotas(const struct checking *k,
 
 int gce_check(struct cloud *c, cloud_visit_finding *visit, void *context, struct cloud_error *e)
 {
-    const struct checking k = {.gce = c->priv, .visit = visit, .context = context};
+    const struct checking k = {.gce = c->priv, .out = {visit, context}};
     AUTO_CLEAR(cloud_rest_call)
     struct cloud_rest_call project = {.name = "projects.get", .method = "GET"};
     AUTO_CLEAR(cloud_rest_call)

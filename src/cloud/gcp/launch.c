@@ -128,20 +128,6 @@ void gce_request_id(const struct cloud_request *r,
 
 /* ---- the instance of a token that was used before ---- */
 
-static int take_known(const struct cloud_tagged *t,
-                      const struct cloud_request *request,
-                      struct cloud_machine *out,
-                      struct cloud_error *e)
-{
-    if (t->asked != instance_fingerprint(request) || t->machine.spot != request->spot)
-        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
-                          "this token was used for another request: instance %s, %s%s",
-                          t->machine.id, t->machine.instance_type, t->machine.spot ? ", spot" : "");
-    *e = (struct cloud_error){0};
-    *out = t->machine;
-    return 0;
-}
-
 /* What is being launched, as far as the request says it. */
 static void as_asked(const struct gce *g,
                      const struct cloud_request *r,
@@ -215,7 +201,7 @@ static int take_named(struct launch *l, struct cloud_machine *out, struct cloud_
     if (gce_send(l->gce, &x, e, "/zones/%s/instances/%s", l->zone, l->name) < 0)
         return -1;
     gce_read_instance(l->gce, l->zone, x.root, &t);
-    return take_known(&t, l->request, out, e);
+    return cloud_take_known(&t, l->request, out, e);
 }
 
 /* The name is taken: by an earlier try, unless somebody else uses our names. */
@@ -249,7 +235,7 @@ static int take_new(struct launch *l, struct cloud_machine *out, struct cloud_er
     if (e->failure == CLOUD_CONFLICT)
         return -1;
     as_asked(l->gce, l->request, l->zone, l->image.login, &t);
-    return take_known(&t, l->request, out, e);
+    return cloud_take_known(&t, l->request, out, e);
 }
 
 static bool is_refusal(enum cloud_failure f)
@@ -351,7 +337,7 @@ int gce_launch(struct cloud *c,
         return -1;
     int found = gce_find(l.gce, request->token, &known, NULL, e);
     if (found)
-        return found < 0 ? -1 : take_known(&known, request, out, e);
+        return found < 0 ? -1 : cloud_take_known(&known, request, out, e);
     if (prepare(&l, e) < 0)
         return -1;
     int result = gce_look_back(l.gce, l.name, &past, e);

@@ -29,25 +29,6 @@ struct cloud_request azure_request(const char *token)
     return q;
 }
 
-void pass(double seconds)
-{
-    *model.now_ms += (int64_t)(seconds * 1000);
-}
-
-json_int_t model_number(const char *name)
-{
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-
-    return json_integer_value(json_object_get(state, name));
-}
-
-json_int_t model_calls(const char *action)
-{
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-
-    return json_integer_value(json_object_get(json_object_get(state, "calls"), action));
-}
-
 /* How many things of each kind there are: "disk 1, resource-group 2". */
 const char *left(void)
 {

@@ -19,11 +19,6 @@ void azure_case_end(void);
 struct cloud *open_as(const char *admit);
 /* world_request in eastus, of this size, in no zone. */
 struct cloud_request azure_request(const char *token);
-void pass(double seconds);
-
-/* Of the model's state. */
-json_int_t model_number(const char *name);
-json_int_t model_calls(const char *action);
 /* How many things of each kind there are: "resource-group 2, disk 1"; good until the next call. */
 const char *left(void);
 

@@ -48,7 +48,7 @@ static void life(void)
               strcmp(m.exec_driver, "ssh") == 0 && strcmp(m.root, "~/.tradewind-jobs") == 0,
           "it is reached at %s", m.address);
     CHECK(launch_as(c, &q, &again) == CLOUD_FINE && strcmp(m.id, again.id) == 0 &&
-              model_number("launched") == 1,
+              cloud_model_count(&model, "launched") == 1,
           "the same token, the same machine");
     q.expires_ms += 5000;
     q.price_usd_per_hour = 1;
@@ -66,7 +66,7 @@ static void life(void)
               m.state == CLOUD_DELETING && strcmp(listed(c), "one ") == 0,
           "terminated: listed until it is gone");
     CHECK(terminate(c, "one") == CLOUD_FINE, "terminated twice");
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_NOT_FOUND && strcmp(listed(c), "") == 0, "gone");
     CHECK(strcmp(left(), "resource-group 1, network 1, security-group 1") == 0,
           "with disk, interface and address: %s", left());
@@ -263,13 +263,13 @@ static void spot(void)
     q.spot = true;
     q.max_price_usd_per_hour = 0.25;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && m.spot, "a spot machine %s", world_error.err.text);
-    pass(200);
+    cloud_model_pass(&model, 200);
     cloud_model_do(&model, "{\"preempt\": true}");
     CHECK(look(c, "s", &m) == CLOUD_FINE && m.state == CLOUD_PREEMPTED && m.ended_ms &&
               m.notice_ms == m.ended_ms && strcmp(listed(c), "") == 0,
           "that Azure evicts and deletes");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && m.state == CLOUD_PREEMPTED &&
-              model_number("launched") == 1,
+              cloud_model_count(&model, "launched") == 1,
           "its token stands for it");
     q = azure_request("d");
     q.spot = true;
@@ -283,7 +283,7 @@ static void spot(void)
     CHECK(launch_as(c, &q, &m) == CLOUD_CONFLICT, "on-demand given for spot: %s",
           world_error.err.text);
     CHECK(terminate(c, "t") == CLOUD_FINE, "can be terminated by its token");
-    pass(60);
+    cloud_model_pass(&model, 60);
     CHECK(look(c, "t", &m) == CLOUD_NOT_FOUND, "and is gone");
 }
 
@@ -302,7 +302,7 @@ static void stopped(void)
     cloud_model_do(&model, "{\"remove\": true}");
     CHECK(look(c, "a", &m) == CLOUD_FINE && m.state == CLOUD_REQUESTED,
           "a missing machine may not be shown yet");
-    pass(180);
+    cloud_model_pass(&model, 180);
     CHECK(look(c, "a", &m) == CLOUD_FINE && m.state == CLOUD_GONE && m.ended_ms &&
               strcmp(listed(c), "") == 0,
           "and is gone after minutes");

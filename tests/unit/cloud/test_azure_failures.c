@@ -68,7 +68,7 @@ static void refusals(void)
                   strstr(world_error.err.text, cases[i].text),
               "%s: %s", cases[i].settings, world_error.err.text);
         cloud_model_do(&model, "{\"settings\": {\"faults\": 0, \"denied\": []}}");
-        pass(60);
+        cloud_model_pass(&model, 60);
         CHECK((look(c, "r", &m) != CLOUD_NOT_FOUND) == cases[i].leaves &&
                   (cases[i].leaves || !strstr(left(), "disk")),
               "leaves %s", *left() ? left() : "nothing");
@@ -127,8 +127,9 @@ static void lost_answers(void)
             CHECK(first == (strict ? CLOUD_FINE : CLOUD_UNKNOWN), "%s%s: %s", faults[i],
                   strict ? ", PUT again refused" : "", world_error.err.text);
             cloud_model_do(&model, "{\"settings\": {\"faults\": 0}}");
-            CHECK(launch_as(c, &q, &m) == CLOUD_FINE && model_number("launched") == 1 &&
-                      model_number("twins") == 0,
+            CHECK(launch_as(c, &q, &m) == CLOUD_FINE &&
+                      cloud_model_count(&model, "launched") == 1 &&
+                      cloud_model_count(&model, "twins") == 0,
                   "launched once %s", world_error.err.text);
         }
     }
@@ -152,16 +153,16 @@ static void interrupted(void)
           world_error.err.text);
     q.instance_type = AZURE_SIZE;
     cloud_model_do(&model, "{\"settings\": {\"faults\": 0}}");
-    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && model_number("launched") == 1,
+    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && cloud_model_count(&model, "launched") == 1,
           "the launch goes on");
     cloud_model_begin(&model, "{\"faults\": 1, \"only\": [\"reset-before\"],"
                               " \"of\": [\"PUT virtualMachines\"]}");
     launch_as(c, &q, &m);
     cloud_model_do(&model, "{\"settings\": {\"faults\": 0}}");
-    pass(11 * 60.0);
-    CHECK(launch_as(c, &q, &m) == CLOUD_TRANSIENT && model_number("launched") == 0,
+    cloud_model_pass(&model, 11 * 60.0);
+    CHECK(launch_as(c, &q, &m) == CLOUD_TRANSIENT && cloud_model_count(&model, "launched") == 0,
           "ten minutes later no more: %s", world_error.err.text);
-    pass(5 * 60.0);
+    cloud_model_pass(&model, 5 * 60.0);
     CHECK(look(c, "i", &m) == CLOUD_FINE && m.state == CLOUD_GONE && strcmp(listed(c), "") == 0 &&
               launch_as(c, &q, &m) == CLOUD_FINE && m.state == CLOUD_GONE,
           "after a quarter of an hour it will never be");
@@ -176,7 +177,8 @@ static void patience(void)
     AUTO(cloud) struct cloud *c = open_as(NULL);
     int64_t before_ms = *model.now_ms;
     look(c, "p", &m);
-    CHECK(model_calls("GET resourcegroups") == 4 && *model.now_ms - before_ms >= 21000,
+    CHECK(cloud_model_calls(&model, "GET resourcegroups") == 4 &&
+              *model.now_ms - before_ms >= 21000,
           "four tries, at least 7 s apart: %lld ms", (long long)(*model.now_ms - before_ms));
     cloud_model_begin(&model, "{\"faults\": 1, \"only\": [\"throttle-date\"]}");
     before_ms = *model.now_ms;
@@ -194,7 +196,7 @@ static void tokens(void)
     AUTO(cloud) struct cloud *c = open_as(NULL);
     for (int i = 0; i < 3; i++) {
         CHECK(look(c, "t", &m) == CLOUD_NOT_FOUND, "a call in hour %d", i);
-        pass(3700);
+        cloud_model_pass(&model, 3700);
     }
 }
 

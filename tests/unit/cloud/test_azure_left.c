@@ -26,20 +26,10 @@ static bool admits(const char *expected)
     return false;
 }
 
-static int note(void *context, const char *kind, const char *id, const char *why, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)e;
-    snprintf((char *)context + at, 400 - at, "%s%s%s, ", kind,
-             strstr(id, "-network-") ? " of the network" : "", why ? " held" : "");
-    return 0;
-}
-
 static void shared(void)
 {
     struct cloud_machine m;
-    char said[400] = "";
+    char said[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
@@ -47,36 +37,36 @@ static void shared(void)
     struct cloud_request q = azure_request("a");
     launch_as(c, &q, &m);
     CHECK(admits("203.0.113.7/32"), "ssh from this machine alone");
-    json_int_t n = model_calls("PUT networkSecurityGroups");
+    json_int_t n = cloud_model_calls(&model, "PUT networkSecurityGroups");
     q.token = "b";
     launch_as(c, &q, &m);
-    CHECK(n == 1 && model_calls("PUT networkSecurityGroups") == 1 &&
-              model_calls("PUT virtualNetworks") == 1,
+    CHECK(n == 1 && cloud_model_calls(&model, "PUT networkSecurityGroups") == 1 &&
+              cloud_model_calls(&model, "PUT virtualNetworks") == 1,
           "the network is made once");
     q.token = "c";
     launch_as(elsewhere, &q, &m);
-    CHECK(admits("192.0.2.1/32") && model_calls("PUT virtualNetworks") == 1,
+    CHECK(admits("192.0.2.1/32") && cloud_model_calls(&model, "PUT virtualNetworks") == 1,
           "and admits from where this machine is by now");
-    CHECK(cloud_clean(c, false, note, said, &world_error) == 0 && !*said,
+    CHECK(cloud_clean(c, false, cloud_model_note, said, &world_error) == 0 && !*said,
           "with machines, nothing is left over");
     terminate(c, "a");
     terminate(c, "b");
     terminate(c, "c");
-    CHECK(cloud_clean(c, true, note, said, &world_error) == 0 &&
-              strcmp(said, "resource group of the network, ") == 0 && strcmp(left(), "") != 0,
+    CHECK(cloud_clean(c, true, cloud_model_note, said, &world_error) == 0 &&
+              strcmp(said, "resource group, ") == 0 && strcmp(left(), "") != 0,
           "a dry run: %s", said);
     said[0] = '\0';
-    CHECK(cloud_clean(c, false, note, said, &world_error) == 0 &&
-              strcmp(said, "resource group of the network, ") == 0 && !*left(),
+    CHECK(cloud_clean(c, false, cloud_model_note, said, &world_error) == 0 &&
+              strcmp(said, "resource group, ") == 0 && !*left(),
           "cleaned while machines are being deleted, which hold the network: %s", said);
-    CHECK(cloud_clean(c, false, note, said, &world_error) == 0, "and again");
+    CHECK(cloud_clean(c, false, cloud_model_note, said, &world_error) == 0, "and again");
 }
 
 /* What a machine that ended by itself left behind. */
 static void leftovers(void)
 {
     struct cloud_machine m;
-    char said[400] = "";
+    char said[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
@@ -89,33 +79,23 @@ static void leftovers(void)
     cloud_model_do(&model, "{\"preempt\": true}");
     cloud_model_do(&model, "{\"detach\": false}");
     CHECK(strstr(left(), "disk 2"), "a disk without a machine: %s", left());
-    CHECK(cloud_clean(c, false, note, said, &world_error) == 0 && !*said,
+    CHECK(cloud_clean(c, false, cloud_model_note, said, &world_error) == 0 && !*said,
           "a machine that is missing may be shown soon");
-    pass(600);
-    CHECK(cloud_clean(c, false, note, said, &world_error) == 0 &&
+    cloud_model_pass(&model, 600);
+    CHECK(cloud_clean(c, false, cloud_model_note, said, &world_error) == 0 &&
               strcmp(said, "resource group, ") == 0 && strstr(left(), "disk 1") &&
               strcmp(listed(c), "stays ") == 0,
           "its group goes, the other one's stays: %s, %s", said, left());
     cloud_model_do(&model, "{\"settings\": {\"denied\":"
                            " [\"Microsoft.Resources/subscriptions/resourceGroups/delete\"]}}");
     cloud_model_do(&model, "{\"remove\": true}");
-    pass(600);
+    cloud_model_pass(&model, 600);
     said[0] = '\0';
-    CHECK(cloud_clean(c, false, note, said, &world_error) == 0 && strstr(said, " held"),
+    CHECK(cloud_clean(c, false, cloud_model_note, said, &world_error) == 0 && strstr(said, " held"),
           "what cannot be deleted is said: %s", said);
 }
 
 /* ---- checks ---- */
-
-static int write_finding(void *context, const struct cloud_finding *f, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)e;
-    snprintf((char *)context + at, 8000 - at, "%s/%d/%s/%s\n", f->what, (int)f->verdict, f->found,
-             f->fix);
-    return 0;
-}
 
 static void checks(void)
 {
@@ -129,11 +109,11 @@ static void checks(void)
         "permissions/1/all of 30 actions are permitted/\n"
         "quota cores/1/100 vCPUs of on-demand machines in eastus, 0 used/\n"
         "quota spot/2/0 vCPUs of spot machines in eastus, 0 used/ask for more";
-    char text[8000] = "";
+    char text[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
-    CHECK(cloud_check(c, write_finding, text, &world_error) == 0, "checked %s",
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0, "checked %s",
           world_error.err.text);
     CHECK(strncmp(text, expected, strlen(expected)) == 0, "findings");
     printf("# %s\n", text);
@@ -146,7 +126,7 @@ static void checks(void)
                               " \"Microsoft.Network/publicIPAddresses/*\","
                               " \"Microsoft.Compute/locations/usages/read\"],"
                               " \"unregistered\": [\"Microsoft.Network\"]}");
-    CHECK(cloud_check(c, write_finding, text, &world_error) == 0, "checked %s",
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0, "checked %s",
           world_error.err.text);
     CHECK(strstr(text, "permissions/3/some actions are not permitted/allow ") &&
               strstr(text, "Microsoft.Compute/virtualMachines/write, ") &&

@@ -41,35 +41,6 @@ static struct cloud_request request(const char *token)
     return q;
 }
 
-static void pass(double seconds)
-{
-    *model.now_ms += (int64_t)(seconds * 1000);
-}
-
-static bool is_left(const char *expected)
-{
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-    AUTO_MEM char *text = json_dumps(json_object_get(state, "left"), JSON_SORT_KEYS);
-
-    if (strcmp(text, expected) != 0)
-        printf("# left: %s\n", text);
-    return strcmp(text, expected) == 0;
-}
-
-static json_int_t calls_of(const char *action)
-{
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-
-    return json_integer_value(json_object_get(json_object_get(state, "calls"), action));
-}
-
-static json_int_t count_of(const char *what)
-{
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-
-    return json_integer_value(json_object_get(state, what));
-}
-
 /* ---- one machine ---- */
 
 static void facts(const struct cloud_machine *m, const struct cloud_request *q)
@@ -109,18 +80,18 @@ static void life(void)
           "whose expiry and price may differ");
     q.instance_type = "n1-standard-4";
     CHECK(launch_as(c, &q, &again) == CLOUD_CONFLICT, "another type: %s", world_error.err.text);
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_RUNNING && m.ready_ms &&
               m.ready_ms - m.launched_ms == 30000 &&
               strncmp(m.address, "tradewind@198.51.100.", 21) == 0 &&
               strcmp(m.exec_driver, "ssh") == 0 && strcmp(m.root, "~/.tradewind-jobs") == 0,
           "it runs, and is reached at %s", m.address);
     CHECK(strcmp(listed(c), "one ") == 0, "and is listed");
-    pass(3600);
+    cloud_model_pass(&model, 3600);
     CHECK(terminate(c, "one") == CLOUD_FINE && look(c, "one", &m) == CLOUD_FINE &&
               m.state == CLOUD_DELETING && strcmp(listed(c), "one ") == 0,
           "terminated: listed until it is gone");
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_GONE && m.is_outline &&
               m.ended_ms - m.launched_ms > 3600 * 1000 && m.ended_ms - m.launched_ms < 3700 * 1000,
           "gone, when its operation says: after %lld s",
@@ -133,7 +104,7 @@ static void life(void)
     q.instance_type = "n1-standard-4";
     CHECK(launch_as(c, &q, &again) == CLOUD_CONFLICT, "and for nothing else: %s",
           world_error.err.text);
-    CHECK(count_of("launched") == 1, "launched once");
+    CHECK(cloud_model_count(&model, "launched") == 1, "launched once");
 }
 
 /* Labels hold 63 bytes; tokens, owners and names of accelerators may be longer. */
@@ -169,19 +140,20 @@ static void spot(void)
     q.spot = true;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && m.spot, "a spot instance: %s",
           world_error.err.text);
-    pass(100);
+    cloud_model_pass(&model, 100);
     cloud_model_do(&model, "{\"preempt\": true}");
-    pass(100);
+    cloud_model_pass(&model, 100);
     CHECK(look(c, "s", &m) == CLOUD_FINE && m.state == CLOUD_PREEMPTED && m.ended_ms &&
               m.notice_ms == m.ended_ms && strcmp(m.zone, "us-central1-b") == 0,
           "that Google reclaims, and deletes");
-    CHECK(is_left("{\"firewall\": [\"firewall/global/tradewind-me\"]}"), "with its disk");
+    CHECK(cloud_model_left(&model, "{\"firewall\": [\"firewall/global/tradewind-me\"]}"),
+          "with its disk");
     cloud_model_begin(&model, "{\"faults\": 1, \"only\": [\"on-demand-for-spot\"]}");
     q.token = "t";
     CHECK(launch_as(c, &q, &m) == CLOUD_CONFLICT, "on-demand given for spot: %s",
           world_error.err.text);
     CHECK(terminate(c, "t") == CLOUD_FINE, "can be terminated by its token");
-    pass(60);
+    cloud_model_pass(&model, 60);
     CHECK(look(c, "t", &m) == CLOUD_FINE && m.state == CLOUD_GONE, "and is gone");
 }
 
@@ -194,19 +166,19 @@ static void stopped(void)
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("p");
     launch_as(c, &q, &m);
-    pass(100);
+    cloud_model_pass(&model, 100);
     cloud_model_do(&model, "{\"stop\": true}");
     CHECK(look(c, "p", &m) == CLOUD_FINE && m.state == CLOUD_DELETING &&
               strcmp(listed(c), "p ") == 0,
           "it powered itself off: to be terminated");
     CHECK(terminate(c, "p") == CLOUD_FINE, "which it can be");
-    pass(60);
+    cloud_model_pass(&model, 60);
     CHECK(look(c, "p", &m) == CLOUD_FINE && m.state == CLOUD_GONE, "and is gone");
     q = request("limited");
     q.max_run_s = 3600;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "one with a longest time to run: %s",
           world_error.err.text);
-    pass(4000);
+    cloud_model_pass(&model, 4000);
     CHECK(look(c, "limited", &m) == CLOUD_FINE && m.state == CLOUD_DELETING,
           "is deleted by the cloud");
 }
@@ -233,7 +205,8 @@ static void zones(void)
     q.zone = "us-central1-b";
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_error.scope == CLOUD_ZONE,
           "this zone alone: %s", world_error.err.text);
-    CHECK(calls_of("instances.insert") == 2, "asked once, although the status was 503");
+    CHECK(cloud_model_calls(&model, "instances.insert") == 2,
+          "asked once, although the status was 503");
     q.zone = "us-central1-c";
     CHECK(launch_as(c, &q, &m) == CLOUD_UNSUPPORTED && world_error.scope == CLOUD_ZONE,
           "a zone without the accelerator: %s", world_error.err.text);
@@ -342,7 +315,8 @@ static void unreadable_operations(void)
     q.token = "second";
     CHECK(launch_as(c, &q, &m) == CLOUD_UNKNOWN, "not refused, unknown: %s", world_error.err.text);
     cloud_model_do(&model, "{\"settings\": {\"faults\": 0}}");
-    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && count_of("launched") == 2, "launched once");
+    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && cloud_model_count(&model, "launched") == 2,
+          "launched once");
 }
 
 /* An operation that failed leaves its disk, whose name is taken. */
@@ -354,19 +328,19 @@ static void left_disks(void)
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("d");
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY, "refused: %s", world_error.err.text);
-    pass(10);
-    CHECK(is_left("{\"firewall\": [\"firewall/global/tradewind-me\"]}"),
+    cloud_model_pass(&model, 10);
+    CHECK(cloud_model_left(&model, "{\"firewall\": [\"firewall/global/tradewind-me\"]}"),
           "the disk that the operation left is deleted");
     cloud_model_do(&model, "{\"settings\": {\"denied\": [\"compute.disks.delete\"]}}");
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY, "the same operation answers: %s",
           world_error.err.text);
     q.token = "e";
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY, "refused: %s", world_error.err.text);
-    pass(10);
+    cloud_model_pass(&model, 10);
     cloud_model_do(&model, "{\"settings\": {\"denied\": [], \"faults\": 0}}");
     CHECK(terminate(c, "e") == CLOUD_FINE, "a disk that could not be deleted");
-    pass(10);
-    CHECK(is_left("{\"firewall\": [\"firewall/global/tradewind-me\"]}"),
+    cloud_model_pass(&model, 10);
+    CHECK(cloud_model_left(&model, "{\"firewall\": [\"firewall/global/tradewind-me\"]}"),
           "goes when its token is released");
 }
 
@@ -388,14 +362,39 @@ static void lost_answers(void)
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && strcmp(m.token, "lost") == 0 && m.cpus == 8 &&
               strcmp(m.instance_type, q.instance_type) == 0,
           "launched again: %s", world_error.err.text);
-    CHECK(count_of("launched") == 2 && count_of("twins") == 0, "there is no twin");
+    CHECK(cloud_model_count(&model, "launched") == 2 && cloud_model_count(&model, "twins") == 0,
+          "there is no twin");
     q.price_usd_per_hour = 9;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "at another price: %s", world_error.err.text);
     q.cpus = 4;
     enum cloud_failure failure = launch_as(c, &q, &m);
     CHECK(failure == CLOUD_UNKNOWN || failure == CLOUD_CONFLICT,
           "another request, whose name is taken: %s", world_error.err.text);
-    CHECK(count_of("launched") == 2, "launches nothing");
+    CHECK(cloud_model_count(&model, "launched") == 2, "launches nothing");
+}
+
+/* A refusal is certain only where no try before it was without an answer. */
+static void refused_after_silence(void)
+{
+    unsigned refused = 0, unsure = 0, wrong = 0;
+
+    for (unsigned seed = 1; seed <= 30; seed++) {
+        struct cloud_machine m;
+        cloud_model_begin(&model,
+                          "{\"seed\": %u, \"faults\": 1, \"only\": [\"reset-after\","
+                          " \"permission\"], \"of\": [\"instances.insert\"]}",
+                          seed);
+        AUTO(cloud) struct cloud *c = open_as(NULL);
+        struct cloud_request q = request("r");
+        enum cloud_failure failure = launch_as(c, &q, &m);
+        refused += failure == CLOUD_PERMISSION;
+        unsure += failure == CLOUD_UNKNOWN &&
+                  strstr(world_error.err.text, "after a try without an answer");
+        wrong += failure == CLOUD_PERMISSION && cloud_model_count(&model, "launched") != 0;
+    }
+    CHECK(refused && unsure && !wrong,
+          "of 30 launches %u are refused, %u perhaps, and %u of the refused are there", refused,
+          unsure, wrong);
 }
 
 static void tokens(void)
@@ -440,20 +439,10 @@ static bool admits(const char *expected)
     return false;
 }
 
-static int note(void *context, const char *kind, const char *id, const char *why, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)id;
-    (void)e;
-    snprintf((char *)context + at, 400 - at, "%s%s, ", kind, why ? " held" : "");
-    return 0;
-}
-
 static void shared(void)
 {
     struct cloud_machine m;
-    char left[400] = "";
+    char left[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
@@ -465,34 +454,24 @@ static void shared(void)
     q.token = "b";
     launch_as(moved, &q, &m);
     CHECK(admits("\"sourceRanges\":[\"192.0.2.1/32\"]"), "and from where it is by now");
-    pass(60);
-    CHECK(cloud_clean(elsewhere, false, note, left, &world_error) == 0 && !*left,
+    cloud_model_pass(&model, 60);
+    CHECK(cloud_clean(elsewhere, false, cloud_model_note, left, &world_error) == 0 && !*left,
           "with machines in another region, the rule stays");
     cloud_model_do(&model, "{\"detach\": true}");
     terminate(c, "a");
     terminate(c, "b");
-    CHECK(cloud_clean(c, true, note, left, &world_error) == 0 &&
+    CHECK(cloud_clean(c, true, cloud_model_note, left, &world_error) == 0 &&
               strcmp(left, "firewall rule, ") == 0,
           "a dry run: %s", left);
-    pass(60);
+    cloud_model_pass(&model, 60);
     left[0] = '\0';
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 &&
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 &&
               strcmp(left, "disk, disk, firewall rule, ") == 0,
           "machines that left disks: %s", left);
-    CHECK(is_left("{}"), "all of it is deleted");
+    CHECK(cloud_model_left(&model, "{}"), "all of it is deleted");
 }
 
 /* ---- checks ---- */
-
-static int write_finding(void *context, const struct cloud_finding *f, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)e;
-    snprintf((char *)context + at, 6000 - at, "%s/%d/%s/%s\n", f->what, (int)f->verdict, f->found,
-             f->fix);
-    return 0;
-}
 
 static void checks(void)
 {
@@ -509,25 +488,25 @@ static void checks(void)
         "quota NVIDIA_V100_GPUS/2/0 V100 in us-central1, 0 in use/ask for more: "
         "https://console.cloud.google.com/iam-admin/quotas?project=model-project\n"
         "quota GPUS_ALL_REGIONS/1/1 GPUs in all regions, 0 in use/\n";
-    char text[6000] = "";
+    char text[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
-    CHECK(cloud_check(c, write_finding, text, &world_error) == 0 && strcmp(text, expected) == 0,
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0 && strcmp(text, expected) == 0,
           "an account that is ready %s", world_error.err.text);
     if (strcmp(text, expected) != 0)
         printf("# %s\n", text);
-    CHECK(is_left("{}"), "nothing is changed");
+    CHECK(cloud_model_left(&model, "{}"), "nothing is changed");
     text[0] = '\0';
     cloud_model_begin(&model, "{\"denied\": [\"compute.instances.create\", "
                               "\"compute.firewalls.delete\"], \"no_network\": true}");
-    CHECK(cloud_check(c, write_finding, text, &world_error) == 0 &&
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0 &&
               strstr(text, "permissions/3/some are not granted/allow compute.firewalls.delete, "
                            "compute.instances.create; ") &&
               strstr(text, "network/3/the project has no network"),
           "what is missing is named");
     cloud_model_begin(&model, "{\"disabled\": true}");
-    CHECK(cloud_check(c, write_finding, text, &world_error) < 0 &&
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) < 0 &&
               world_error.failure == CLOUD_PERMISSION,
           "an API that is not enabled: %s", world_error.err.text);
 }
@@ -545,6 +524,7 @@ int main(void)
     unreadable_operations();
     left_disks();
     lost_answers();
+    refused_after_silence();
     tokens();
     shared();
     checks();
