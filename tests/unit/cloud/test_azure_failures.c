@@ -135,6 +135,30 @@ static void lost_answers(void)
     }
 }
 
+/* A refusal after tries without an answer: what they made is deleted, or the refusal is none. */
+static void refused_after_silence(void)
+{
+    unsigned refused = 0, unsure = 0, wrong = 0;
+
+    for (unsigned seed = 1; seed <= 30; seed++) {
+        struct cloud_machine m;
+        cloud_model_begin(&model,
+                          "{\"seed\": %u, \"faults\": 1, \"only\": [\"reset-after\","
+                          " \"permission\"], \"of\": [\"PUT virtualMachines\"]}",
+                          seed);
+        AUTO(cloud) struct cloud *c = open_as(NULL);
+        struct cloud_request q = azure_request("r");
+        enum cloud_failure failure = launch_as(c, &q, &m);
+        refused += failure == CLOUD_PERMISSION;
+        unsure += failure == CLOUD_UNKNOWN;
+        cloud_model_pass(&model, 60);
+        wrong += failure == CLOUD_PERMISSION && strstr(left(), "instance") != NULL;
+    }
+    CHECK(refused && unsure && !wrong,
+          "of 30 launches %u are refused, %u perhaps, and %u of the refused are there", refused,
+          unsure, wrong);
+}
+
 /* A process that died before the machine: another one goes on where it was, for a while. */
 static void interrupted(void)
 {
@@ -242,6 +266,7 @@ int main(void)
     refusals();
     mistakes();
     lost_answers();
+    refused_after_silence();
     interrupted();
     patience();
     tokens();
