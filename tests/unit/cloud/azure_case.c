@@ -52,7 +52,7 @@ const char *left(void)
 const char *text_at(const json_t *object, const char *const *path)
 {
     for (; *path; path++)
-        object = json_is_array(object) ? json_array_get(object, (size_t)atoi(*path))
+        object = json_is_array(object) ? json_array_get(object, strtoul(*path, NULL, 10))
                                        : json_object_get(object, *path);
     return json_is_string(object) ? json_string_value(object) : "";
 }

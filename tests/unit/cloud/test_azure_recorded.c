@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #define REPLAY "../shared/data/cloud-replay/azure/"
+#define NODE                                                                                       \
+    "_subscriptions_99999999_resourceGroups_000000_providers_Microsoft_Compute_virtualMachines_"   \
+    "test_node_1"
 #define NOW_MS ((int64_t)1800000000000)
 
 /* ---- a tape instead of Azure ---- */
@@ -154,11 +157,9 @@ static void failures(void)
 static void operations(void)
 {
     static const char place[] = "https://management.azure.com:443/subscriptions/s/operations/1?t=x";
-    static const char *const files[] = {
-        "_subscriptions_99999999_resourceGroups_000000_providers_Microsoft_Compute_virtualMachines_"
-        "test_node_1.json",
-        "authored/async_inprogress.http200.json", "authored/async_inprogress.http200.json",
-        "authored/async_failed_Zonal.http200.json", NULL};
+    static const char *const files[] = {NODE ".json", "authored/async_inprogress.http200.json",
+                                        "authored/async_inprogress.http200.json",
+                                        "authored/async_failed_Zonal.http200.json", NULL};
     struct tape t = {
         .files = files, .status = 200, .header = "azure-asyncoperation", .value = place};
     AUTO(cloud) struct cloud *c = open_tape(&t);
@@ -225,11 +226,8 @@ static void machines(void)
     const char *const files[] = {"authored/rg_not_found.http404.json", NULL};
     struct tape t = {.files = files, .status = 200};
     AUTO(cloud) struct cloud *c = open_tape(&t);
-    AUTO_JSON json_t *vm = load("_subscriptions_99999999_resourceGroups_000000_providers_Microsoft_"
-                                "Compute_virtualMachines_test_node_1.json");
-    AUTO_JSON json_t *view =
-        load("_subscriptions_99999999_resourceGroups_000000_providers_"
-             "Microsoft_Compute_virtualMachines_test_node_1_InstanceView.json");
+    AUTO_JSON json_t *vm = load(NODE ".json");
+    AUTO_JSON json_t *view = load(NODE "_InstanceView.json");
     struct arm_machine m = {0};
 
     json_object_set(json_object_get(vm, "properties"), "instanceView", view);
