@@ -11,6 +11,7 @@
 #include "spec/value.h"
 #include "spec/yaml.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pwd.h>
@@ -311,6 +312,24 @@ static void read_insecure(const struct reader_value *v, void *into)
     reader_bool(v, &((struct config *)into)->insecure);
 }
 
+/* "203.0.113.0/24": clouds check the rest. */
+static void read_admit(const struct reader_value *v, void *into)
+{
+    const char *text;
+    unsigned char address[16];
+    char host[64];
+    int bits, end = 0;
+
+    if (!reader_text(v, &text))
+        return;
+    if (sscanf(text, "%63[0-9.]/%d%n", host, &bits, &end) == 2 && !text[end] && bits >= 0 &&
+        bits <= 32 && inet_pton(AF_INET, host, address) == 1)
+        ((struct config *)into)->admit = reader_printf(v->r, "%s", text);
+    else
+        reader_error(v->r, v->line, "%s: \"%.60s\" is not a network such as 203.0.113.0/24",
+                     v->field, text);
+}
+
 /* Relative to the file that names it, so that it means the same wherever the program is started. */
 static void read_throughputs(const struct reader_value *v, void *into)
 {
@@ -324,6 +343,7 @@ static void read_throughputs(const struct reader_value *v, void *into)
 }
 
 static const struct reader_field fields[] = {
+    {"admit", .read = read_admit},
     {"store", .read = read_store},
     {"endpoint", .read = read_endpoint},
     {"region", INTO(NAME, region)},

@@ -89,6 +89,9 @@ struct config {
     const char *throughputs;       /* path of the user's throughput table, from home; NULL = none */
     const char *store;             /* "dir:objects": objects below home; or a bucket's URL */
     const char *endpoint, *region; /* of a bucket; NULL = not said */
+    /* The network that may reach port 22 of launched machines, "203.0.113.0/24"; NULL = the address
+     * that this machine has on the internet. */
+    const char *admit;
     int path_style;                /* of a bucket: 1, 0, -1 = not said */
     bool insecure;                 /* http:// may lead to other machines */
     struct config_setting *settings; /* all of them, sorted by key */

@@ -60,7 +60,7 @@ struct remote {
     bool waits;             /* the lake has the job queued, with a reason, until there is a host */
     int64_t gang_until_ms;  /* the gang asks for machines again at this time */
     unsigned gang_waits;    /* number of times that the gang released its machines */
-    bool is_note_told;          /* the lake has instance.note */
+    char told[INSTANCE_NOTE_BYTES]; /* what the lake has of the launch */
     enum cloud_failure refused; /* why the last provisioning failed */
     int64_t silent_since_ms;    /* the host does not answer since; 0 = it does */
     char silent_reason[400];    /* the last error of the connection */

@@ -157,8 +157,7 @@ static struct machine_order order_of(const struct provisioning *s, const char *t
 /* It waits until others end, unless it never fits. */
 static int over_hour(const struct provisioning *s, struct cloud_error *e)
 {
-    bool never =
-        s->progress->offer.price_usd_per_hour > s->config->limits.max_usd_per_hour;
+    bool never = s->progress->offer.price_usd_per_hour > s->config->limits.max_usd_per_hour;
 
     e->failure = never ? CLOUD_INVALID : CLOUD_CAPACITY;
     return -1;
@@ -207,8 +206,7 @@ static int plan_again(struct provisioning *s, struct err *e)
 
     if (!s->wish->options->replan)
         return err_set(e, ERR_NOFIT, "nothing plans again");
-    int result =
-        machine_refusals_each(s->records, since_ms, 0, 0, keep_refusal, &known, e);
+    int result = machine_refusals_each(s->records, since_ms, 0, 0, keep_refusal, &known, e);
     question.refusals = known.list;
     question.n = known.n;
     if (result == 0)
@@ -223,8 +221,9 @@ static void note_move(struct provisioning *s, const struct job_offer *from, cons
 
     job_offer_text(from, was);
     job_offer_text(&s->progress->offer, now);
-    snprintf(s->progress->note, sizeof s->progress->note, "%.90s refused (%.150s); now %.90s, $%.4g/h",
-             was, why, now, s->progress->offer.price_usd_per_hour);
+    snprintf(s->progress->note, sizeof s->progress->note,
+             "%.90s refused (%.150s); now %.90s, $%.4g/h", was, why, now,
+             s->progress->offer.price_usd_per_hour);
 }
 
 /* Records that the present offer is refused, and replaces it. -1: there is none. */
@@ -328,7 +327,8 @@ int instance_provision(const struct instance_wish *w,
                        struct machine *out,
                        struct cloud_error *e)
 {
-    AUTO_CLEAR(provisioning) struct provisioning s = {.wish = w, .progress = p, .attempt = attempt, .out = out};
+    AUTO_CLEAR(provisioning)
+    struct provisioning s = {.wish = w, .progress = p, .attempt = attempt, .out = out};
 
     p->is_booting = p->is_moved = false;
     *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};

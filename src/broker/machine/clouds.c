@@ -1,7 +1,9 @@
 #include "broker/machine/clouds.h"
 
+#include "base/mem.h"
 #include "base/time.h"
 #include "broker/machine/key.h"
+#include "spec/config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +28,21 @@ int clouds_open(struct clouds_handle *h,
                 struct err *e)
 {
     *h = (struct clouds_handle){.provisioner = {.records = records, .now_ms = real_ms}};
-    if (launches && !(h->key = machine_key(home, &h->private_key, e)))
-        return -1;
+    if (launches) {
+        AUTO(config) struct config *c = config_load(home, e);
+        if (!c || !(h->key = machine_key(home, &h->private_key, e)))
+            return -1;
+        h->admit = c->admit ? mem_dup(c->admit) : NULL;
+    }
+    /* A machine knows by the directory which home uses it. */
+    AUTO_MEM char *root = mem_printf("~/.tradewind-jobs/%s", machines_owner(records));
     h->provisioner.cloud = cloud_open(&(struct cloud_options){.name = provider,
                                                               .home = home,
                                                               .owner = machines_owner(records),
                                                               .region = region,
-                                                              .key = h->key},
+                                                              .root = root,
+                                                              .key = h->key,
+                                                              .admit = h->admit},
                                       e);
     return h->provisioner.cloud ? 0 : -1;
 }
@@ -42,6 +52,7 @@ void clouds_handle_clear(struct clouds_handle *h)
     cloud_free(h->provisioner.cloud);
     free(h->key);
     free(h->private_key);
+    free(h->admit);
     *h = (struct clouds_handle){0};
 }
 

@@ -13,7 +13,7 @@ bool clouds_are_meant(const char *on);
 /* What a call of a cloud needs, for one thread. key: only those that launch have one. */
 struct clouds_handle {
     struct machine_provisioner provisioner;
-    char *key, *private_key;
+    char *key, *private_key, *admit;
 };
 /* For this provider and region. records stay the caller's. launches: with the home's ssh key, which
  * is made at the first call. */
