@@ -152,7 +152,7 @@ void attempt_set_remote(struct attempt *j)
 {
     j->remote = mem_zero(1, sizeof *j->remote);
     j->remote->attempt = 1;
-    j->remote->instance.offer = j->details.offer;
+    j->remote->launch.offer = j->details.offer;
     j->remote->log_fd = j->remote->state_fd = -1;
 }
 

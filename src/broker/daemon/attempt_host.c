@@ -105,7 +105,7 @@ static void tell_launch(struct broker *b, struct attempt *j, const char *text)
 {
     struct remote *r = j->remote;
 
-    if (!r->instance.offer.provider[0] || !*text || !strcmp(text, r->told))
+    if (!r->launch.offer.provider[0] || !*text || !strcmp(text, r->told))
         return;
     snprintf(r->told, sizeof r->told, "%s", text);
     step_add(b, j, LAKE_JOB_LAUNCHING, false, r->told);
@@ -116,7 +116,7 @@ static enum life_event boot_on(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
-    tell_launch(b, j, r->instance.note);
+    tell_launch(b, j, r->launch.note);
     r->silent_since_ms = 0;
     j->retry_ms = time_monotonic_ms() + BOOT_LOOK_MS;
     return EVENT_RETRY_LATER;
@@ -133,7 +133,7 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 
     if (why->kind == ERR_NONE && !gang_waits)
         return provisioned(b, j);
-    if (r->instance.is_booting && !j->stop_wanted)
+    if (r->launch.is_booting && !j->stop_wanted)
         return boot_on(b, j);
     if (is_full || r->refused == CLOUD_UNSUPPORTED || r->refused == CLOUD_AUTH)
         r->machine = (struct machine){0}; /* which has no record */

@@ -1,4 +1,4 @@
-#include "broker/daemon/instance.h"
+#include "broker/daemon/launch.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,8 +23,8 @@
 /* ---- what a call needs ---- */
 
 struct provisioning {
-    const struct instance_wish *wish;
-    struct instance_progress *progress;
+    const struct launch_wish *wish;
+    struct launch_progress *progress;
     struct config *config;
     struct machines *records;
     struct clouds_handle handle; /* of the present offer's region */
@@ -273,7 +273,7 @@ static int booting(struct provisioning *s, const char *why, struct cloud_error *
 /* The machine is up when the way to it is, whatever the cloud says. */
 static int reach(struct provisioning *s, struct cloud_error *e)
 {
-    const struct instance_wish *w = s->wish;
+    const struct launch_wish *w = s->wish;
     struct err why = {0};
 
     if (s->out->state == MACHINE_RUNNING && s->out->facts.address[0]) {
@@ -321,11 +321,11 @@ static int try_offer(struct provisioning *s, struct cloud_error *e)
     return err_set(&e->err, ERR_NOFIT, "%s was reclaimed while it booted", s->out->facts.id);
 }
 
-int instance_provision(const struct instance_wish *w,
-                       struct instance_progress *p,
-                       unsigned *attempt,
-                       struct machine *out,
-                       struct cloud_error *e)
+int launch_step(const struct launch_wish *w,
+                struct launch_progress *p,
+                unsigned *attempt,
+                struct machine *out,
+                struct cloud_error *e)
 {
     AUTO_CLEAR(provisioning)
     struct provisioning s = {.wish = w, .progress = p, .attempt = attempt, .out = out};
