@@ -32,6 +32,8 @@ struct cloud_driver {
     cloud_zones_fn *zones;           /* optional: NULL where there are none to choose from */
     cloud_clean_fn *clean;           /* optional: NULL where launches leave nothing */
     cloud_check_fn *check;           /* optional: NULL where there is no account */
+    cloud_sign_in_fn *sign_in;       /* optional: the same */
+    cloud_regions_fn *regions;       /* optional: the same */
     /* Optional: NULL where events cannot be foreseen. */
     int64_t (*next_ms)(struct cloud *c);
 };

@@ -20,6 +20,10 @@ struct exec_host {
     /* ssh: the instance for which jobs are sent and removed. What was sent with it is refused, or
      * goes, once a job was removed with it. NULL = no instance. */
     const char *token;
+    /* ssh: the home whose key and known hosts (clouds/ssh_key, clouds/known_hosts) are used, under
+     * the name `token` instead of the address, which clouds use again. NULL = those of the user's
+     * own ssh. */
+    const char *identity;
 };
 
 /* Where tradewind-agent is: $TRADEWIND_AGENT, beside the running program, in ../libexec of it. The

@@ -79,6 +79,23 @@ static void add_option(struct words *out, const char *option)
     words_add(out, option);
 }
 
+/* An instance is new: its first key is taken, and no other from then on. */
+static void add_identity(const struct exec_host *h, struct words *out)
+{
+    if (!h->identity)
+        return;
+    AUTO_MEM char *key = mem_printf("IdentityFile=\"%s/clouds/ssh_key\"", h->identity);
+    AUTO_MEM char *known = mem_printf("UserKnownHostsFile=\"%s/clouds/known_hosts\"", h->identity);
+    AUTO_MEM char *alias = mem_printf("HostKeyAlias=%s", h->token);
+    const char *const own[] = {key,   "IdentitiesOnly=yes",
+                               known, "GlobalKnownHostsFile=none",
+                               alias, "StrictHostKeyChecking=accept-new",
+                               "CheckHostIP=no", "HashKnownHosts=no"};
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        add_option(out, own[i]);
+}
+
 /* The command line that runs this script by the shell over there. */
 static void ssh_command(const struct exec_host *h, const char *script, struct words *out)
 {
@@ -87,8 +104,11 @@ static void ssh_command(const struct exec_host *h, const char *script, struct wo
     add_client(out);
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         add_option(out, options[i]);
+    add_identity(h, out);
     if (directory) {
-        AUTO_MEM char *path = mem_printf("ControlPath=%s/%%C", directory);
+        /* The name of the connection says who is meant, not only which address. */
+        AUTO_MEM char *path = h->identity ? mem_printf("ControlPath=%s/%%C-%s", directory, h->token)
+                                          : mem_printf("ControlPath=%s/%%C", directory);
         add_option(out, path);
         add_option(out, "ControlMaster=auto");
     } else {

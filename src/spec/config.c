@@ -166,10 +166,12 @@ static const struct reader_field catalog_fields[] = {
 };
 
 static const struct reader_field limits_fields[] = {
+    {"boot_s", INTO(NUMBER, limits.boot_s), 1, 1e6},
     {"cache_gb", INTO(NUMBER, limits.cache_gb), 0, MAX_CACHE_GB},
     {"host_lost_s", INTO(NUMBER, limits.host_lost_s), 1, 1e9},
     {"jobs_per_user", INTO(COUNT, limits.jobs_per_user), 1, 1e6},
     {"log_mb", INTO(NUMBER, limits.log_mb), 0.01, 1e6},
+    {"max_usd_per_hour", INTO(USD, limits.max_usd_per_hour), 0, MAX_USD},
     {"max_usd_per_month", INTO(USD, limits.max_usd_per_month), 0, MAX_USD},
     {0},
 };
@@ -504,6 +506,8 @@ static void set_defaults(struct config *c, struct settings *s)
     c->limits = (struct config_limits){
         .jobs_per_user = 4,
         .max_usd_per_month = (double)INFINITY,
+        .max_usd_per_hour = (double)INFINITY,
+        .boot_s = 900,
         .cache_gb = 10,
         .host_lost_s = 300,
         .log_mb = 1024,
@@ -513,6 +517,7 @@ static void set_defaults(struct config *c, struct settings *s)
     c->store = "dir:objects";
     c->path_style = -1;
     put(s, "store", c->store, CONFIG_DEFAULT, 0);
+    put_number(s, "limits.boot_s", c->limits.boot_s);
     put_number(s, "limits.cache_gb", c->limits.cache_gb);
     put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
     put_number(s, "limits.host_lost_s", c->limits.host_lost_s);

@@ -34,6 +34,8 @@ struct config_host {
 struct config_limits {
     unsigned jobs_per_user;   /* launching or running at once */
     double max_usd_per_month; /* INFINITY = not said */
+    double max_usd_per_hour;  /* of machines of clouds, all together; INFINITY = not said */
+    double boot_s;            /* a machine of a cloud that does not answer for so long is given up */
     double cache_gb;          /* of what was read from a far store, in home; 0 = none */
     double host_lost_s;       /* a host that does not answer for so long is given up */
     double log_mb;            /* kept of the log of a job */

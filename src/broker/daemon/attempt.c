@@ -152,12 +152,13 @@ void attempt_set_remote(struct attempt *j)
 {
     j->remote = mem_zero(1, sizeof *j->remote);
     j->remote->attempt = 1;
+    j->remote->instance.offer = j->details.offer;
     j->remote->log_fd = j->remote->state_fd = -1;
 }
 
 void attempt_set_host(struct attempt *j, const char *agent)
 {
-    j->host = host_of(&j->remote->machine, agent);
+    j->host = host_of(&j->remote->machine, agent, j->home);
 }
 
 static void free_remote(struct remote *r)

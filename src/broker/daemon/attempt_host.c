@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* How often a machine that boots is looked at. */
+#define BOOT_LOOK_MS 3000
+
 /* ---- a host that does not answer ---- */
 
 bool host_is_lost(const struct broker *b, struct attempt *j, const char *why)
@@ -97,6 +100,19 @@ static enum life_event no_capacity(struct broker *b, struct attempt *j)
                            j->task_error.text);
 }
 
+/* A machine that boots is no silent one: limits.boot_s bounds the wait. */
+static enum life_event boot_on(struct broker *b, struct attempt *j)
+{
+    struct remote *r = j->remote;
+
+    if (r->instance.note[0] && !r->is_note_told)
+        step_add(b, j, LAKE_JOB_LAUNCHING, false, r->instance.note);
+    r->is_note_told = r->instance.note[0];
+    r->silent_since_ms = 0;
+    j->retry_ms = time_monotonic_ms() + BOOT_LOOK_MS;
+    return EVENT_RETRY_LATER;
+}
+
 enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
@@ -108,6 +124,8 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 
     if (why->kind == ERR_NONE && !gang_waits)
         return provisioned(b, j);
+    if (r->instance.is_booting && !j->stop_wanted)
+        return boot_on(b, j);
     if (is_full || r->refused == CLOUD_UNSUPPORTED || r->refused == CLOUD_AUTH)
         r->machine = (struct machine){0}; /* which has no record */
     if (j->stop_wanted)

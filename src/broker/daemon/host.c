@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "broker/machine/clouds.h"
 #include "exec/jobfile.h"
 
 #include <inttypes.h>
@@ -393,9 +394,10 @@ int host_provision(const struct host_wish *w,
     return err_set(&e->err, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);
 }
 
-struct exec_host host_of(const struct machine *m, const char *agent)
+struct exec_host host_of(const struct machine *m, const char *agent, const char *home)
 {
     return (struct exec_host){.driver = m->facts.exec_driver,
+                              .identity = cloud_is_provider(m->cloud) ? home : NULL,
                               .address = m->facts.address,
                               .root = m->facts.root,
                               .agent = agent,
@@ -467,7 +469,7 @@ static int clear_job(const struct exec_host *h, int64_t job, const char *reason,
 
 int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e)
 {
-    struct exec_host h = host_of(m, agent);
+    struct exec_host h = host_of(m, agent, NULL);
 
     /* Without an address no job was ever sent there. */
     if (!m->facts.address[0])
@@ -492,8 +494,11 @@ int host_release(const char *home,
     machines_get(d.records, 0, m->facts.token, m, NULL);
     if (m->state == MACHINE_GONE)
         return 0;
-    if (machine_start_release(d.records, m, reason, over_ms, e) < 0 ||
-        host_empty(agent, m, reason, e) < 0)
+    if (machine_start_release(d.records, m, reason, over_ms, e) < 0)
+        return -1;
+    if (cloud_is_provider(m->cloud))
+        return clouds_release(home, d.records, m, reason, e);
+    if (host_empty(agent, m, reason, e) < 0)
         return -1;
     if (machine_release(&d.provisioner, m, reason, &why) < 0)
         return err_set(e, why.err.kind, "%s", why.err.text);

@@ -6,14 +6,15 @@
 #include "broker/daemon/host.h"
 #include "broker/daemon/internal.h"
 #include "broker/machine/bill.h"
+#include "broker/machine/clouds.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A host has one job, and a job has at most one thread; more than this many wait for each other. */
-#define THREADS_MIN 4
 #define THREADS_MAX 32
+#define CLOUD_MACHINES_MAX 100000
 /* A job that found every host taken is tried again so soon, each time later; and at once when a
  * host comes free. */
 #define HOLD_MS 1000
@@ -78,19 +79,17 @@ void hosts_set_places(struct broker *b)
     for (size_t i = 0; i < c->n_hosts; i++)
         set_place(b, c, c->hosts[i].pool);
     set_place(b, c, HOST_ANY);
+    /* Of clouds accounts and caps are the limit, which the launch finds out. */
+    queue_set_place(b->queue, CLOUDS_ANY, CLOUD_MACHINES_MAX, CLOUD_MACHINES_MAX);
+    for (size_t i = 0; cloud_providers[i]; i++)
+        queue_set_place(b->queue, cloud_providers[i], CLOUD_MACHINES_MAX, CLOUD_MACHINES_MAX);
 }
 
 int hosts_ready(struct broker *b, struct err *e)
 {
     if (b->far)
         return 0;
-    AUTO(config) struct config *c = config_load(b->o->home, e);
-    if (!c)
-        return -1;
-    size_t n = c->n_hosts + 2;
-    if (n < THREADS_MIN)
-        n = THREADS_MIN;
-    b->far = workers_new((unsigned)(n < THREADS_MAX ? n : THREADS_MAX), b->o->open_lake, e);
+    b->far = workers_new(THREADS_MAX, b->o->open_lake, e);
     return b->far ? 0 : -1;
 }
 
@@ -294,7 +293,8 @@ static int note_unowned(void *context, const struct machine *m, int64_t now_ms, 
 
     (void)now_ms;
     (void)e;
-    if (strcmp(m->cloud, "pool") != 0 || !m->facts.job || is_owned(u->broker, m))
+    bool is_ours = !strcmp(m->cloud, "pool") || cloud_is_provider(m->cloud);
+    if (!is_ours || !m->facts.job || is_owned(u->broker, m))
         return 0;
     u->list = mem_room(u->list, u->n, &u->cap, sizeof *u->list);
     u->list[u->n++] = *m;

@@ -94,8 +94,6 @@ struct broker {
     unsigned unlaunched; /* launches in a row that failed */
 };
 
-/* The error is of the machine or the lake, and not of the job. */
-bool broker_passes(const struct err *why);
 struct attempt *broker_find_attempt(const struct broker *b, int64_t id);
 
 /* An action, or what the result of a worker thread means: the event that follows at once. */

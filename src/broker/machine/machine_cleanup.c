@@ -141,7 +141,7 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
     if (done <= 0)
         return done;
     adopt(s, listed, &m);
-    if (!s->how->dry_run && machine_row_insert(s->provisioner->records, &m, e) < 0)
+    if (!s->how->dry_run && machine_row_insert(s->provisioner->records, &m, 0, e) < 0)
         return -1;
     return give_back(s, &m, MACHINE_ORPHAN, e);
 }

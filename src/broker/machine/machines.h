@@ -128,9 +128,12 @@ struct machine_order {
     struct cloud_request request; /* owner and expiry are filled in */
     int64_t stage;
     unsigned attempt;
+    /* What all machines of clouds on the network may cost per hour, this one included; 0 = any. */
+    double max_usd_per_hour;
 };
 
-/* Records the intent, unless the token has a record, and launches. After -1 e->failure says what to
+/* Records the intent, unless the token has a record, and launches. ERR_NOFIT with CLOUD_FINE: the
+ * hour would cost too much, and nothing was recorded. After any other -1 e->failure says what to
  * do: AUTH, PERMISSION, QUOTA, CAPACITY, UNSUPPORTED, INVALID: refused. The record of a new token
  * is gone; any other machine is to be released: an earlier answer may have been lost. CONFLICT:
  * release the machine. others: launch again with the same order, or release the machine. ERR_USAGE

@@ -1,0 +1,36 @@
+/* clouds: the clouds on the network as a home uses them: its owner's tag, its ssh key, its
+ * machines. */
+#ifndef BROKER_MACHINE_CLOUDS_H
+#define BROKER_MACHINE_CLOUDS_H
+
+#include "broker/machine/machines.h"
+
+/* Values of `on` besides a cloud's name: any cloud. */
+#define CLOUDS_ANY "cloud"
+/* Whether jobs of this `on` run on machines of clouds. */
+bool clouds_are_meant(const char *on);
+
+/* What a call of a cloud needs, for one thread. key: only those that launch have one. */
+struct clouds_handle {
+    struct machine_provisioner provisioner;
+    char *key, *private_key;
+};
+/* For this provider and region. records stay the caller's. launches: with the home's ssh key, which
+ * is made at the first call. */
+int clouds_open(struct clouds_handle *h,
+                const char *home,
+                struct machines *records,
+                const char *provider,
+                const char *region,
+                bool launches,
+                struct err *e);
+void clouds_handle_clear(struct clouds_handle *h);
+
+/* Terminates a recorded machine of a cloud; repeatable. ERR_RETRY: not confirmed yet. */
+int clouds_release(const char *home,
+                   struct machines *records,
+                   struct machine *m,
+                   const char *reason,
+                   struct err *e);
+
+#endif
