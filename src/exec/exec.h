@@ -84,6 +84,19 @@ int exec_stop(
  */
 int exec_renew(const struct exec_host *h, double seconds, struct err *e);
 
+/* The watch over a machine that bills. */
+struct exec_watch {
+    double lease_s;        /* the lease: from now, from its renewals, and from the end of a job */
+    const char *power_off; /* by the shell, once, when the lease has lapsed; NULL = never */
+    const char *notices;   /* the cloud that gives notice of preemptions: "aws", "gcp", "azure";
+                            * NULL = none. exec/notices.h has the whole form */
+};
+/* Renews the lease of root, and starts the watch where none lives: a process over there that
+ * outlives us, powers the machine off when the lease has lapsed and no job runs, and passes notices
+ * on to the jobs. Repeatable: call it as soon as the machine answers, and instead of exec_renew
+ * after that. */
+int exec_watch(const struct exec_host *h, const struct exec_watch *w, struct err *e);
+
 /* root's home uses the machine from now on, for at most an hour unless it says so again; label says
  * to people who that is. ERR_NOFIT: another home does, "in use by LABEL". */
 int exec_claim(

@@ -434,7 +434,8 @@ class Metadata:
             self.notice = what["notice"]
             self.incarnation += 1
 
-    def start(self):
+    def start(self, address=METADATA, port=80):
+        """The port, which is a free one for 0."""
         service = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -458,9 +459,10 @@ class Metadata:
                 self.end_headers()
                 self.wfile.write(body)
 
-        server = http.server.ThreadingHTTPServer((METADATA, 80), Handler)
+        server = http.server.ThreadingHTTPServer((address, port), Handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server.server_port
 
     def put(self, path, headers):
         if self.about.get("cloud") != "aws" or path != "/latest/api/token":
@@ -512,6 +514,8 @@ class Metadata:
         at, _, query = path.partition("?")
         if headers.get("Metadata", "").lower() != "true" or "api-version=" not in query:
             return 400, '{"error": "Bad request"}'
+        if at == "/metadata/instance/compute/name" and "format=text" in query:
+            return 200, self.told["boot"]
         if at == "/metadata/instance":
             return 200, json.dumps({"compute": {"name": self.told["boot"],
                                                 "vmId": self.about.get("id", "")}})
@@ -521,7 +525,7 @@ class Metadata:
         if self.notice:
             events.append({"EventId": "C7061BAC-AFDC-4513-B24B-AA5F13A16123", "EventType": "Preempt",
                            "EventStatus": "Scheduled", "ResourceType": "VirtualMachine",
-                           "Resources": [self.about.get("resource", self.told["boot"])],
+                           "Resources": self.about.get("resources", [self.told["boot"]]),
                            "NotBefore": email.utils.formatdate(self.notice["at"], usegmt=True),
                            "Description": "", "EventSource": "Platform", "DurationInSeconds": -1})
         return 200, json.dumps({"DocumentIncarnation": self.incarnation, "Events": events})
