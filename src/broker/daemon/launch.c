@@ -278,7 +278,9 @@ static int reach(struct provisioning *s, struct cloud_error *e)
 
     if (s->out->state == MACHINE_RUNNING && s->out->facts.address[0]) {
         const struct exec_host h = host_of(s->out, w->options->agent, w->options->home);
-        if (exec_answers(&h, &why) == 0)
+        /* From here on it powers itself off when we are gone. */
+        if (exec_answers(&h, &why) == 0 &&
+            host_watch(s->out, &h, s->config->limits.lease_s, &why) == 0)
             return 0;
     }
     double waited_s = (double)(time_epoch_ms() - s->out->asked_ms) / 1000;
