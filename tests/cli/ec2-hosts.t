@@ -2,20 +2,22 @@
 """Instances of the model of EC2 that are machines: what AWS's own client launches lets in by ssh, runs
 its user data, has a metadata service, powers itself off, is preempted, and leaves nothing behind."""
 
+import ast
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "servers"))
 os.environ.setdefault("TRADEWIND", "build/tradewind")
 import instances
-from broker_home import check, done, until
+from broker_home import PROGRAM, check, done, until
 
 try:
     import botocore.config
@@ -23,6 +25,9 @@ try:
 except ImportError:
     botocore = None
 
+AGENT = os.path.join(os.environ.get("TRADEWIND_BUILD") or os.path.dirname(PROGRAM),
+                     "tradewind-agent")
+BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src/cloud/boot.c")
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "servers", "ec2")
 UBUNTU = "ami-" + "%017x" % 2
 TOKEN = ("curl -s -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' "
@@ -59,8 +64,10 @@ class Model:
         if spot:
             more["InstanceMarketOptions"] = {"MarketType": "spot"}
         more.setdefault("InstanceInitiatedShutdownBehavior", "terminate")
+        if not script.startswith("#!"):
+            script = "#!/bin/sh\n" + script
         got = self.ec2.run_instances(ImageId=UBUNTU, InstanceType="m5.xlarge", MinCount=1, MaxCount=1,
-                                     KeyName="k", UserData="#!/bin/sh\n" + script, **more)
+                                     KeyName="k", UserData=script, **more)
         return got["Instances"][0]["InstanceId"]
 
     def see(self, name):
@@ -208,6 +215,56 @@ def test_address(m):
           "has another host key", got)
 
 
+def boot_script():
+    """What the program makes instances run, as its source has it."""
+    with open(BOOT) as f:
+        lines = f.read().split("script[] =")[1].split(";\n\n")[0]
+    return "".join(ast.literal_eval(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', lines)
+                   ).replace("%s", "ubuntu")
+
+
+WATCH = ("mkdir -p ~/.tradewind-jobs/home && cd ~/.tradewind-jobs/home && "
+         f"{AGENT} watch . 600 'sudo systemctl poweroff' aws")
+JOB = ("cd ~/.tradewind-jobs/home && mkdir 1 && printf '%s\n' 'tradewind-job 1' 'id 1' 'command sh' "
+       "'command -c' 'command trap \"touch ../output/saved; exit 3\" TERM; while :; do sleep 0.1; done' "
+       f">1/job && {AGENT} run 1 >/dev/null")
+
+
+def test_boot_script(m):
+    """An hour takes 15 s here."""
+    m.do(settings={"hour_s": 15})
+    script = boot_script()
+    alone = m.launch(script=script)
+    watched = m.launch(script=script)
+    address = m.reach(watched)
+    check(m.ssh(address, WATCH).returncode == 0, "an agent watches over an instance")
+    began_s = time.monotonic()
+    check(until(lambda: m.state(alone) == "terminated"),
+          "an instance to which no agent comes powers itself off")
+    until(lambda: time.monotonic() > began_s + 20)
+    check(m.state(watched) == "running", "not so where an agent watches")
+    m.ssh(address, "kill -9 $(pgrep -f 'agent watch')")
+    check(until(lambda: m.state(watched) == "terminated"), "until it is killed")
+    lapses = m.launch(script=script)
+    address = m.reach(lapses)
+    m.ssh(address, WATCH.replace(" 600 ", " 1 "))
+    check(until(lambda: m.state(lapses) == "terminated"), "or its lease lapses")
+    m.do(settings={"hour_s": 3600, "reclaim_s": 20})
+    spot = m.launch(spot=True, script=script)
+    address = m.reach(spot)
+    m.ssh(address, WATCH)
+    job = subprocess.Popen([*m.ssh_command.split(), "-i", m.path("id"), "-o", "LogLevel=ERROR", "-o",
+                            "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+                            f"ubuntu@{address}", JOB])
+    until(lambda: m.ssh(address, "ls ~/.tradewind-jobs/home/1/state").returncode == 0)
+    m.do(preempt=[spot])
+    check(until(lambda: job.poll() is not None), "a job is told of a preemption")
+    state = m.ssh(address, "cd ~/.tradewind-jobs/home/1; ls output; cat state").stdout
+    check(state.startswith("saved") and " notice " in state and "cause=preempted" in state
+          and m.state(spot) == "running", "before its instance ends", state)
+    check(until(lambda: m.state(spot) == "terminated"), "which then does")
+
+
 def test_end(m):
     """Once by the end of its input, once by kill -9."""
     m.reach(m.launch())
@@ -240,6 +297,7 @@ def main():
         test_power_off(m)
         test_metadata(m)
         test_address(m)
+        test_boot_script(m)
         test_end(m)
     return done()
 

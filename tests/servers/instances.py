@@ -309,6 +309,9 @@ def set_up_files(directory, told):
         f.writelines(key.strip() + "\n" for key in told["keys"])
     lines = ["mount -t tmpfs none /run", "mkdir -p /run/sshd /run/units",
              "mount --bind %s/passwd /etc/passwd" % here, "hostname %s" % told["boot"][:60]]
+    # Nothing of user data stays on this machine.
+    if os.path.isdir("/var/lib/cloud"):
+        lines.append("mount -t tmpfs none /var/lib/cloud")
     for name in STAND_INS:
         for at in ("/usr/bin/", "/usr/sbin/"):
             if os.path.exists(at + name):
@@ -549,8 +552,8 @@ def power_off():
     time.sleep(60)
 
 
-def start_timer(unit, seconds, words):
-    """The process of a timer becomes the command."""
+def start_timer(unit, seconds, words, again_s=None):
+    """The process of a timer becomes the command, unless it comes again."""
     if os.fork():
         return
     os.setsid()
@@ -560,6 +563,9 @@ def start_timer(unit, seconds, words):
     with open("/run/units/" + unit, "w") as f:
         f.write(str(os.getpid()))
     time.sleep(seconds)
+    while again_s:
+        subprocess.run(words)
+        time.sleep(again_s)
     os.execvp(words[0], words)
 
 
@@ -582,16 +588,18 @@ def do_sudo(words):
 
 
 def do_systemd_run(words):
-    unit, seconds = "run-%d" % os.getpid(), 0
+    unit, seconds, again_s = "run-%d" % os.getpid(), 0, None
     while words and words[0].startswith("-"):
         name, _, value = words.pop(0).partition("=")
-        if name in ("--on-active", "--on-boot", "--unit", "-u") and not value:
+        if name in ("--on-active", "--on-unit-active", "--unit", "-u") and not value:
             value = words.pop(0)
-        if name in ("--on-active", "--on-boot"):
+        if name == "--on-active":
             seconds = seconds_of(value)
+        elif name == "--on-unit-active":
+            again_s = seconds_of(value)
         elif name in ("--unit", "-u"):
             unit = value.removesuffix(".timer").removesuffix(".service")
-    start_timer(unit, seconds, words)
+    start_timer(unit, seconds, words, again_s)
 
 
 def do_systemctl(words):
