@@ -63,8 +63,17 @@ int arm_subscribe(struct arm *a, struct cloud_error *e)
 
     if (a->subscription)
         return 0;
+    if (cloud_rest_login(&a->rest, e) < 0)
+        return -1;
     a->subscription = token_azure_subscription(&a->rest.sources, &why);
-    return a->subscription ? 0 : cloud_fail(e, CLOUD_AUTH, CLOUD_ACCOUNT, "%s", why.text);
+    if (a->subscription)
+        return 0;
+    /* The identity of a machine is what is left where nothing was found. */
+    bool is_lost = a->rest.tokens.login.way == TOKEN_AZURE_MACHINE && why.kind == ERR_DENIED;
+    return cloud_fail(e, CLOUD_AUTH, CLOUD_ACCOUNT, "%s",
+                      is_lost ? "no Azure credentials: set AZURE_TENANT_ID, AZURE_CLIENT_ID, "
+                                "AZURE_CLIENT_SECRET and AZURE_SUBSCRIPTION_ID, or run az login"
+                              : why.text);
 }
 
 /* The same place by our name for it: links may name the port, and lead nowhere else. New string;

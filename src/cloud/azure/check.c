@@ -36,7 +36,7 @@ static int check_identity(const struct checking *k, struct cloud_error *e)
 {
     struct cloud_rest *r = &k->arm->rest;
 
-    if (cloud_rest_login(r, e) < 0)
+    if (arm_subscribe(k->arm, e) < 0)
         return -1;
     const char *whose = r->tokens.login.identity, *origin = r->tokens.login.origin;
     if (cloud_say(&k->out, e, CLOUD_GOOD, "credentials", "", "found: %s", origin) < 0)

@@ -6,6 +6,7 @@
  * as Azure keeps what it had created of a machine that failed. */
 #include "base/mem.h"
 #include "cloud/azure/internal.h"
+#include "cloud/boot.h"
 #include "net/base64.h"
 
 #include <inttypes.h>
@@ -111,41 +112,44 @@ static char *vm_path(const struct launch *l)
                       l->vm);
 }
 
-/* Unless an agent has come within the hour, the machine ends: a broker that died right after the
- * launch leaves nothing that runs. Azure bills a machine that has powered itself off, so it deletes
- * itself first, where it has an identity that may. Images have Python, which Azure's agent needs.
- */
+/* Azure bills a machine that has powered itself off, whoever asked for it. One with an identity
+ * that may delete it does so while it shuts down; not when it reboots. Images have Python, which
+ * Azure's own agent needs. */
+static const char ending[] =
+    "cat >/usr/local/sbin/tradewind-end <<'END'\n"
+    "#!/usr/bin/python3\n"
+    "import json, subprocess\n"
+    "from urllib.request import Request, urlopen\n"
+    "jobs = subprocess.run(['systemctl', 'list-jobs'], capture_output=True, text=True).stdout\n"
+    "if 'poweroff.target' not in jobs:\n"
+    "    raise SystemExit\n"
+    "token = json.load(urlopen(Request('http://169.254.169.254/metadata/identity/oauth2/token'\n"
+    "    '?api-version=2018-02-01&resource=%s/', headers={'Metadata': 'true'}), timeout=30))\n"
+    "urlopen(Request('%s/subscriptions/%s%s?api-version=" ARM_COMPUTE "',\n"
+    "    method='DELETE', headers={'Authorization': 'Bearer ' + token['access_token']}), "
+    "timeout=30)\n"
+    "END\n"
+    "chmod 700 /usr/local/sbin/tradewind-end\n"
+    "cat >/run/systemd/system/tradewind-end.service <<'END'\n"
+    "[Unit]\n"
+    "Description=Deletes this machine when it powers itself off\n"
+    "After=network-online.target\n"
+    "[Service]\n"
+    "Type=oneshot\n"
+    "RemainAfterExit=yes\n"
+    "ExecStart=/bin/true\n"
+    "ExecStop=/usr/local/sbin/tradewind-end\n"
+    "END\n"
+    "systemctl daemon-reload\n"
+    "systemctl start tradewind-end\n";
+
 static char *custom_data(const struct launch *l, bool has_identity)
 {
+    const char *endpoint = l->arm->endpoint;
     AUTO_MEM char *vm = vm_path(l);
-    AUTO_MEM char *ending =
-        has_identity
-            ? mem_printf("    token = json.load(urlopen(Request('http://169.254.169.254/metadata/"
-                         "identity/oauth2/token'\n"
-                         "        '?api-version=2018-02-01&resource=%s/',\n"
-                         "        headers={'Metadata': 'true'}), timeout=30))['access_token']\n"
-                         "    urlopen(Request('%s/subscriptions/%s%s?api-version=" ARM_COMPUTE
-                         "',\n"
-                         "        method='DELETE', headers={'Authorization': 'Bearer ' + token}), "
-                         "timeout=30)\n",
-                         l->arm->endpoint, l->arm->endpoint, l->arm->subscription, vm)
-            : mem_dup("    pass\n");
-    AUTO_MEM char *text =
-        mem_printf("#!/bin/sh\n"
-                   "cat >/usr/local/sbin/tradewind-end <<'END'\n"
-                   "#!/usr/bin/python3\n"
-                   "import json, os\n"
-                   "from urllib.request import Request, urlopen\n"
-                   "if os.path.isdir(os.path.expanduser('~%s/.tradewind-jobs')):\n"
-                   "    raise SystemExit\n"
-                   "try:\n"
-                   "%s"
-                   "finally:\n"
-                   "    os.system('systemctl poweroff')\n"
-                   "END\n"
-                   "chmod 700 /usr/local/sbin/tradewind-end\n"
-                   "systemd-run --on-active=1h /usr/local/sbin/tradewind-end\n",
-                   l->login, ending);
+    AUTO_MEM char *boot = cloud_boot_script(l->login);
+    AUTO_MEM char *end = mem_printf(ending, endpoint, endpoint, l->arm->subscription, vm);
+    AUTO_MEM char *text = mem_printf("%s%s", boot, has_identity ? end : "");
 
     return base64_encode(text, strlen(text));
 }

@@ -33,6 +33,45 @@ static void gcp_close(struct cloud *c)
     free(g);
 }
 
+/* Where nothing else is found the machine's own service is left, which is not everywhere. */
+static int gcp_sign_in(struct cloud *c, struct cloud_error *e)
+{
+    struct gce *g = c->priv;
+    struct err why = {0};
+    const char *bearer;
+
+    if (cloud_rest_login(&g->rest, e) < 0)
+        return -1;
+    if (g->rest.tokens.login.way != TOKEN_GOOGLE_MACHINE)
+        return 0;
+    struct http *http = cloud_rest_http(&g->rest, &why);
+    if (http && token_cache_get(&g->rest.tokens, http, &bearer, &why) == 0)
+        return 0;
+    return cloud_fail(e, CLOUD_AUTH, CLOUD_ACCOUNT, "%s", why.text);
+}
+
+static int gcp_regions(struct cloud *c,
+                       cloud_visit_region *visit,
+                       void *context,
+                       struct cloud_error *e)
+{
+    AUTO_CLEAR(cloud_rest_call)
+    struct cloud_rest_call x = {.name = "regions.list", .method = "GET"};
+    const json_t *item;
+    size_t i;
+
+    /* There are about forty, in the order of their names, on one page. */
+    if (gce_send(c->priv, &x, e, "/regions?maxResults=500") < 0)
+        return -1;
+    json_array_foreach(json_object_get(x.root, "items"), i, item)
+    {
+        if (strcmp(gce_text(item, "status"), "UP") == 0 &&
+            visit(context, gce_text(item, "name"), &e->err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int gcp_look(struct cloud *c,
                     const char *token,
                     struct cloud_machine *out,
@@ -90,6 +129,7 @@ static int gcp_list(struct cloud *c, cloud_visit *each, void *context, struct cl
 
 const struct cloud_driver cloud_gcp = {
     .name = "gcp",
+    .some_region = "us-central1",
     .open = gcp_open,
     .close = gcp_close,
     .launch = gce_launch,
@@ -99,4 +139,6 @@ const struct cloud_driver cloud_gcp = {
     .zones = gce_zones,
     .clean = gce_clean,
     .check = gce_check,
+    .sign_in = gcp_sign_in,
+    .regions = gcp_regions,
 };

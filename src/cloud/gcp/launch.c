@@ -6,6 +6,7 @@
  * request it is the first that offers the type. */
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cloud/boot.h"
 #include "cloud/gcp/internal.h"
 
 #include <math.h>
@@ -18,21 +19,15 @@
  * when its id comes again. */
 #define IDS 4
 
-/* The instance powers itself off unless an agent has come within the hour: a broker that died right
- * after the launch leaves a disk, and no instance that bills. */
-static const char startup_script[] =
-    "#!/bin/sh\n"
-    "systemd-run --on-active=1h /bin/sh -c '[ -d ~%s/.tradewind-jobs ] || systemctl poweroff'\n";
-
 /* ---- the request ---- */
 
 static json_t *metadata(const struct gce *g, const struct gce_image *image)
 {
     AUTO_MEM char *key = mem_printf("%s:%s", image->login, g->rest.cloud->options.key);
-    char script[256];
+    AUTO_MEM char *script = cloud_boot_script(image->login);
 
-    snprintf(script, sizeof script, startup_script, image->login);
-    /* With OS Login, keys of metadata would not count. */
+    /* When the script powers the instance off, it is stopped, and its disk bills until it is
+     * terminated. With OS Login, keys of metadata would not count. */
     return json_pack("{s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s}]}", "items", "key",
                      "ssh-keys", "value", key, "key", "block-project-ssh-keys", "value", "TRUE",
                      "key", "enable-oslogin", "value", "FALSE", "key", "startup-script", "value",

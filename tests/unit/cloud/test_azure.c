@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- one machine ---- */
 
@@ -185,7 +187,7 @@ static void bodies(void)
     CHECK(n == 5, "tags on machine, interface, address and group");
     AUTO_MEM char *script = script_of(s.vm);
     CHECK(strncmp(script, "#!/bin/sh\n", 10) == 0 && strstr(script, "--on-active=1h") &&
-              strstr(script, "'~azureuser/.tradewind-jobs'") && strstr(script, "poweroff") &&
+              strstr(script, "~azureuser/.tradewind-jobs") && strstr(script, "poweroff") &&
               !strstr(script, "identity"),
           "it powers itself off when no agent comes");
     forget(&s);
@@ -217,7 +219,27 @@ static void bodies(void)
     forget(&s);
 }
 
-/* With an identity that may, a machine without an agent deletes itself. */
+/* Whether the shell and, of what it writes, Python can read a script. */
+static bool can_be_read(const char *script)
+{
+    static const char check[] =
+        "sh -n \"$0\" && sed -n '/^#!.*python3$/,/^END$/p' \"$0\" | sed '$d' |"
+        " python3 -c 'import ast, sys; assert len(ast.parse(sys.stdin.read()).body) > 4'";
+    AUTO_MEM char *path = mem_printf("%s/script", w.home);
+    FILE *f = fopen(path, "w");
+    int status = -1;
+
+    if (!f || fputs(script, f) < 0 || fclose(f) != 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("sh", "sh", "-c", check, path, (char *)NULL);
+        _exit(127);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* With an identity that may, a machine that powers itself off is deleted. */
 static const char *with_identity(void *context, const char *name)
 {
     const struct cloud_options o = cloud_model_options(&model, w.home, "me");
@@ -246,8 +268,10 @@ static void identities(void)
     AUTO_MEM char *script = script_of(s.vm);
     CHECK(strcmp(AT(s.vm, "identity", "type"), "UserAssigned") == 0 &&
               strstr(script, "/metadata/identity/oauth2/token") && strstr(script, m.id) &&
-              strstr(script, "method='DELETE'"),
+              strstr(script, "method='DELETE'") &&
+              strstr(script, "ExecStop=/usr/local/sbin/tradewind-end"),
           "the machine deletes itself");
+    CHECK(can_be_read(script), "by a script without mistakes of syntax");
     forget(&s);
 }
 

@@ -3,6 +3,7 @@
 #include "azure_case.h"
 #include "tap.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what machines share, and what is left ---- */
@@ -140,12 +141,51 @@ static void checks(void)
     CHECK(!*left(), "nothing was created");
 }
 
+/* ---- accounts ---- */
+
+static int add_region(void *context, const char *region, struct err *e)
+{
+    size_t at = strlen(context);
+
+    (void)e;
+    snprintf((char *)context + at, 200 - at, "%s ", region);
+    return 0;
+}
+
+static const char *nothing(void *context, const char *name)
+{
+    (void)context;
+    return strcmp(name, "HOME") == 0 ? "/nonexistent" : NULL;
+}
+
+static void accounts(void)
+{
+    struct cloud_options o = cloud_model_options(&model, w.home, "me");
+    char text[200] = "";
+
+    cloud_model_begin(&model, "{\"page\": 1}");
+    AUTO(cloud) struct cloud *c = open_as(NULL);
+    CHECK(cloud_sign_in(c, &world_error) == 0 && cloud_model_calls(&model, "GET subscription") == 0,
+          "credentials, without a question %s", world_error.err.text);
+    CHECK(cloud_regions(c, add_region, text, &world_error) == 0 &&
+              strcmp(text, "eastus westeurope westus ") == 0,
+          "regions in order: %s", text);
+    CHECK(strcmp(cloud_some_region("azure"), "eastus") == 0 && cloud_is_provider("azure"),
+          "a cloud with an account");
+    o.outside.variable = nothing;
+    AUTO(cloud) struct cloud *d = cloud_open(&o, NULL);
+    CHECK(cloud_sign_in(d, &world_error) < 0 && world_error.failure == CLOUD_AUTH &&
+              strstr(world_error.err.text, "no Azure credentials: set AZURE_TENANT_ID"),
+          "none: %s", world_error.err.text);
+}
+
 int main(void)
 {
     azure_case_begin();
     shared();
     leftovers();
     checks();
+    accounts();
     azure_case_end();
     return TAP_DONE();
 }

@@ -473,6 +473,28 @@ static void shared(void)
 
 /* ---- checks ---- */
 
+static int add_region(void *context, const char *region, struct err *e)
+{
+    size_t at = strlen(context);
+
+    (void)e;
+    snprintf((char *)context + at, CLOUD_MODEL_TEXT - at, "%s ", region);
+    return 0;
+}
+
+static void account(void)
+{
+    char text[CLOUD_MODEL_TEXT] = "";
+
+    cloud_model_begin(&model, "{}");
+    AUTO(cloud) struct cloud *c = open_in(cloud_some_region("gcp"), NULL);
+    CHECK(cloud_sign_in(c, &world_error) == 0 && cloud_model_calls(&model, "regions.list") == 0,
+          "credentials are found, and Google is not asked");
+    CHECK(cloud_regions(c, add_region, text, &world_error) == 0 &&
+              strcmp(text, "europe-west4 us-central1 ") == 0,
+          "regions: %s", text);
+}
+
 static void checks(void)
 {
     static const char expected[] =
@@ -481,7 +503,7 @@ static void checks(void)
         "project/1/model-project/\n"
         "region/1/us-central1 is up, with 3 zones/\n"
         "network/1/the project has the network \"default\"/\n"
-        "permissions/1/all 31 are granted/\n"
+        "permissions/1/all 32 are granted/\n"
         "quota CPUS/1/24 vCPUs in us-central1, 0 in use/\n"
         "quota PREEMPTIBLE_CPUS/1/none: spot instances count against CPUS/\n"
         "quota NVIDIA_T4_GPUS/1/1 T4 in us-central1, 0 in use/\n"
@@ -527,6 +549,7 @@ int main(void)
     refused_after_silence();
     tokens();
     shared();
+    account();
     checks();
     cloud_model_stop(&model);
     world_clear(&w);

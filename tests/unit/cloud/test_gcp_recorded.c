@@ -2,6 +2,7 @@
  * documentation shows. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "cloud/boot.h"
 #include "cloud/gcp/internal.h"
 #include "cloud_model.h"
 #include "tap.h"
@@ -219,7 +220,7 @@ static const char documented[] =
     "  'accessConfigs': [{'type': 'ONE_TO_ONE_NAT', 'name': 'External NAT'}]}],"
     " 'metadata': {'items': [{'key': 'ssh-keys', 'value': 'tradewind:KEY'},"
     "  {'key': 'block-project-ssh-keys', 'value': 'TRUE'},"
-    "  {'key': 'enable-oslogin', 'value': 'FALSE'}, {'key': 'startup-script', 'value': 'SCRIPT'}]},"
+    "  {'key': 'enable-oslogin', 'value': 'FALSE'}, {'key': 'startup-script', 'value': SCRIPT}]},"
     " 'guestAccelerators': [{'acceleratorType':"
     "  'zones/us-central1-b/acceleratorTypes/nvidia-tesla-t4', 'acceleratorCount': 2}],"
     " 'scheduling': {'provisioningModel': 'SPOT', 'instanceTerminationAction': 'DELETE',"
@@ -252,8 +253,9 @@ static char *filled(const char *text, const char *const (*values)[2])
 
 static json_t *expected_body(const struct gce *g, const struct cloud_request *q)
 {
-    static const char script[] = "#!/bin/sh\\nsystemd-run --on-active=1h /bin/sh -c '[ -d "
-                                 "~tradewind/.tradewind-jobs ] || systemctl poweroff'\\n";
+    AUTO_MEM char *plain = cloud_boot_script("tradewind");
+    AUTO_JSON json_t *quoted = json_string(plain);
+    AUTO_MEM char *script = json_dumps(quoted, JSON_ENCODE_ANY);
     char name[GCE_NAME_BYTES], fingerprint[32];
 
     gce_name(g, "me", "one", name);
