@@ -71,9 +71,9 @@ static void read_tags(const json_t *thing, struct arm_machine *out)
             continue;
         cloud_tag_read(&out->tagged, key, text);
         if (strcmp(key, ARM_TAG_BEGUN) == 0)
-            out->begun_ms = strtoll(text, NULL, 10) * 1000;
+            out->begun_ms = cloud_tag_ms(text);
         else if (strcmp(key, ARM_TAG_LAUNCHED) == 0)
-            out->accepted_ms = strtoll(text, NULL, 10) * 1000;
+            out->accepted_ms = cloud_tag_ms(text);
         else if (strcmp(key, ARM_TAG_MARKET) == 0)
             out->is_spot = strcmp(text, "spot") == 0;
     }
