@@ -226,6 +226,27 @@ def test_notice(m, cloud):
     check(until(m.is_off), f"{cloud}: the lease lapses as ever")
 
 
+def test_shutdown(m):
+    """What systemd does when an instance goes down: Google's notice comes at the same moment."""
+
+    def end_agent():
+        followers = [p.pid for p in m.followers]
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline") as f:
+                words = f.read().split("\0")
+                if words[1:3] == ["run", os.path.join(m.root, "1")] and pid not in followers:
+                    os.kill(pid, signal.SIGTERM)
+
+    m.watch(LONG)
+    m.start(1, SAVE)
+    until(lambda: os.path.exists(m.path(1, "log")) and os.path.getsize(m.path(1, "log")))
+    end_agent()
+    check(until(lambda: " ended " in m.state(1)) and "cause=preempted" in m.state(1)
+          and " notice " in m.state(1) and saved(m, 1), "an instance that shuts down", m.state(1))
+    m.watch(0.1)
+    until(m.is_off)
+
+
 def test_neighbour(m):
     metadata, where = service("azure", resources=["vm-8"])
     metadata.hear({"notice": {"action": "terminate", "at": time.time() + 60}})
@@ -267,7 +288,7 @@ def main():
         for cloud in "aws", "gcp", "azure":
             with machine(scratch) as m:
                 test_notice(m, cloud)
-        for test in test_neighbour, test_hostile:
+        for test in test_shutdown, test_neighbour, test_hostile:
             with machine(scratch) as m:
                 test(m)
     return done()
