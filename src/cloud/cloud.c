@@ -76,6 +76,13 @@ static const struct cloud_driver *find_driver(const char *name)
     return NULL;
 }
 
+const char *cloud_some_region(const char *provider)
+{
+    const struct cloud_driver *driver = find_driver(provider);
+
+    return driver && driver->some_region ? driver->some_region : "";
+}
+
 static bool is_token(const char *text)
 {
     size_t n = text ? strspn(text, TOKEN_CHARACTERS) : 0;
@@ -375,10 +382,7 @@ int cloud_sign_in(struct cloud *c, struct cloud_error *e)
     return c->driver->sign_in(c, e) < 0 ? failed(c, "sign in", "", e) : 0;
 }
 
-int cloud_regions(struct cloud *c,
-                  cloud_visit_region *visit,
-                  void *context,
-                  struct cloud_error *e)
+int cloud_regions(struct cloud *c, cloud_visit_region *visit, void *context, struct cloud_error *e)
 {
     *e = (struct cloud_error){0};
     if (!c->driver->regions)

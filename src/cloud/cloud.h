@@ -164,6 +164,8 @@ struct cloud;
  * NULL. */
 extern const char *const cloud_providers[];
 bool cloud_is_provider(const char *name);
+/* A region that every account has, for calls about the account. */
+const char *cloud_some_region(const char *provider);
 /* home, owner, troubles, region, key, admit and the texts of hosts stay as long as the cloud is
  * open. */
 struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
@@ -257,8 +259,8 @@ typedef int cloud_check_fn(struct cloud *c,
                            struct cloud_error *e);
 cloud_check_fn cloud_check;
 
-/* Clouds on the network: finds credentials, and asks the cloud nothing about them. CLOUD_AUTH: there
- * are none. Others: CLOUD_UNSUPPORTED. */
+/* Clouds on the network: finds credentials, and asks the cloud nothing about them. CLOUD_AUTH:
+ * there are none. Others: CLOUD_UNSUPPORTED. */
 typedef int cloud_sign_in_fn(struct cloud *c, struct cloud_error *e);
 cloud_sign_in_fn cloud_sign_in;
 

@@ -20,7 +20,9 @@ struct cloud {
 
 /* After -1 a driver has set e by cloud_fail, or e->err alone, whose kind decides then. */
 struct cloud_driver {
-    const char *name;  /* as written in options: "pool" */
+    const char *name; /* as written in options: "pool" */
+    const char
+        *some_region;  /* clouds on the network: one that every account has; NULL = it is none */
     bool sees_at_once; /* cloud_sees_at_once */
     int (*open)(struct cloud *c, struct err *e);
     void (*close)(struct cloud *c); /* also after a failed open: priv may be NULL */

@@ -18,33 +18,20 @@ static const char *variable(void *context, const char *name)
     return app_variable(context, name);
 }
 
-/* Any region of the cloud, to look for credentials; NULL: the catalog has none. */
-static const char *some_region(const struct catalog *c, const char *cloud)
-{
-    for (size_t i = 0; i < c->n_places; i++)
-        if (!strcmp(catalog_text(c, c->places[i].cloud), cloud))
-            return catalog_text(c, c->places[i].region);
-    return NULL;
-}
-
 /* 1: there are credentials; 0: none, why says where they were looked for; -1. */
 static int sign_in(
     struct app *app, const struct app_plan *p, const char *cloud, struct err *why, struct err *e)
 {
-    const char *region = some_region(p->catalog, cloud);
     struct cloud_error failure;
 
-    if (!region) {
-        err_set(why, ERR_NOFIT, "%s: the catalog has no offer of it", cloud);
-        return 0;
-    }
-    AUTO(cloud) struct cloud *c = cloud_open(
-        &(struct cloud_options){.name = cloud,
-                                .home = p->config->home,
-                                .owner = NO_OWNER,
-                                .region = region,
-                                .outside = {.variable = variable, .context = app}},
-        e);
+    AUTO(cloud)
+    struct cloud *c =
+        cloud_open(&(struct cloud_options){.name = cloud,
+                                           .home = p->config->home,
+                                           .owner = NO_OWNER,
+                                           .region = cloud_some_region(cloud),
+                                           .outside = {.variable = variable, .context = app}},
+                   e);
     if (!c)
         return -1;
     if (cloud_sign_in(c, &failure) == 0)
@@ -74,7 +61,8 @@ int app_plan_limit_clouds(struct app *app, struct app_plan *p, const char *on, s
     return any ? err_set(e, ERR_DENIED,
                          "there are credentials of no cloud; `tradewind clouds check` says what is "
                          "missing")
-               : err_set(e, why.kind, "%s; `tradewind clouds check` says what is missing", why.text);
+               : err_set(e, why.kind, "%s; `tradewind clouds check` says what is missing",
+                         why.text);
 }
 
 bool app_plan_allows_cloud(const struct app_plan *p, const char *cloud)
@@ -156,11 +144,8 @@ char *app_plan_request_text(const struct app_plan *p, const char *on, struct err
     return text;
 }
 
-int app_plan_open_recorded(struct app *app,
-                           struct app_plan *p,
-                           const char *text,
-                           struct arena *arena,
-                           struct err *e)
+int app_plan_open_recorded(
+    struct app *app, struct app_plan *p, const char *text, struct arena *arena, struct err *e)
 {
     AUTO_JSON json_t *root = json_loads(text, 0, NULL);
     json_t *plan = json_object_get(root, "plan");

@@ -151,18 +151,18 @@ static void store(struct attempt *j, struct lake *l)
 static int provision(struct attempt *j, const struct host_wish *hosts, struct cloud_error *e)
 {
     struct remote *r = j->remote;
-    const struct instance_wish wish = {.options = r->options,
-                                       .job = j->job.id,
-                                       .run = j->job.asked.run,
-                                       .stage = j->details.stage,
-                                       .nodes = j->details.nodes};
+    const struct launch_wish wish = {.options = r->options,
+                                     .job = j->job.id,
+                                     .run = j->job.asked.run,
+                                     .stage = j->details.stage,
+                                     .nodes = j->details.nodes};
 
-    if (r->instance.offer.provider[0]) {
+    if (r->launch.offer.provider[0]) {
         *e = (struct cloud_error){0};
         /* Of a cloud, whether there are machines shows when they are launched. */
         return j->work == ACTION_ASK_GANG
                    ? 0
-                   : instance_provision(&wish, &r->instance, &r->attempt, &r->machine, e);
+                   : launch_step(&wish, &r->launch, &r->attempt, &r->machine, e);
     }
     return j->work == ACTION_PROVISION ? host_provision(hosts, &r->attempt, &r->machine, e)
                                        : host_ask(hosts, j->details.nodes, e);
@@ -190,7 +190,7 @@ static void run_task(struct task *t, struct lake *l)
             *e = why.err;
         else
             snprintf(r->left_out, sizeof r->left_out, "%s",
-                     r->instance.note[0] ? r->instance.note : why.err.text);
+                     r->launch.note[0] ? r->launch.note : why.err.text);
         r->refused = why.failure;
     } else if (j->work == ACTION_FETCH)
         prepare(j, l);

@@ -16,7 +16,7 @@ struct machine_refusal;
 /* A cloud refused the offer of a job: which one is the best now, for it and for what waits? */
 struct broker_replan {
     int64_t run, job;
-    const char *stage; /* of the run; "" = a job of its own */
+    const char *stage;                      /* of the run; "" = a job of its own */
     const struct machine_refusal *refusals; /* that hold, of all jobs */
     size_t n;
 };

@@ -4,6 +4,7 @@
 #ifndef BROKER_DAEMON_HOST_H
 #define BROKER_DAEMON_HOST_H
 
+#include "broker/daemon/broker.h"
 #include "broker/machine/machines.h"
 #include "exec/exec.h"
 #include "spec/config.h"
@@ -48,8 +49,13 @@ struct exec_host host_of(const struct machine *m, const char *agent, const char 
 int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e);
 /* Installs the agent of this version, and renews the host's lease. */
 int host_reach(const struct exec_host *h, struct err *e);
-/* Renews the leases of these machines. */
-int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e);
+/* Of a machine of a cloud: installs the agent and starts, or renews, its watch, which powers the
+ * machine off when the lease has lapsed, and passes notices of preemption on. */
+int host_watch(const struct machine *m, const struct exec_host *h, double lease_s, struct err *e);
+/* Renews the leases of these machines: in the records, and of machines of clouds also there.
+ * lease_s: of the latter. One that does not answer does not keep the others from it. */
+int host_renew(
+    const struct broker_options *o, char (*tokens)[65], size_t n, double lease_s, struct err *e);
 
 /* Ends the job's processes and removes its files on the host. ERR_RETRY: not yet; call again. */
 int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e);

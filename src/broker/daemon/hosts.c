@@ -9,6 +9,7 @@
 #include "broker/machine/clouds.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@
 #define HOLD_MS 1000
 #define HOLD_MAX_MS 60000
 #define CLEAR_RETRY_MS 250
+#define TERMINATION_TRIES 12
 #define CLEAR_RETRY_MAX_MS 10000
-#define RENEW_MS (MACHINE_LEASE_MS / 4)
 #define RENEW_RETRY_MS 60000
 
 /* Reason of the release of a host without a job. */
@@ -258,8 +259,9 @@ static void after_clearing(struct broker *b, struct clearing *c)
         host_is_free(b);
         return;
     }
-    /* Logged at the first time, the second, the fourth ... */
-    if ((c->failed & (c->failed + 1)) == 0)
+    /* Logged at the first time, the second, the fourth ...; clouds take a while to confirm. */
+    bool takes_long = cloud_is_provider(c->machine.cloud) && c->failed < TERMINATION_TRIES;
+    if ((c->failed & (c->failed + 1)) == 0 && !takes_long)
         log_warn("broker", "what job %" PRId64 " left on %s is not cleared or billed yet: %s",
                  c->machine.facts.job, c->machine.facts.address, c->error.text);
     c->retry_ms =
@@ -332,7 +334,7 @@ static void renew_task(struct task *t, struct lake *l)
     struct renewal *r = (struct renewal *)t;
 
     (void)l;
-    host_renew(r->options->home, r->tokens, r->n, &r->error);
+    host_renew(r->options, r->tokens, r->n, r->lease_s, &r->error);
 }
 
 static void renew(struct broker *b)
@@ -348,7 +350,8 @@ static void renew(struct broker *b)
         if (j->remote && j->work != ACTION_PROVISION && j->remote->machine.facts.token[0])
             memcpy(r->tokens[r->n++], j->remote->machine.facts.token, sizeof *r->tokens);
     }
-    r->due_ms = time_monotonic_ms() + RENEW_MS;
+    r->lease_s = b->settings.lease_s;
+    r->due_ms = time_monotonic_ms() + (int64_t)(fmin(r->lease_s * 1000, MACHINE_LEASE_MS) / 4);
     if (r->n == 0)
         return;
     r->options = b->o;
@@ -364,7 +367,9 @@ static void after_renewal(struct renewal *r)
     if (r->error.kind == ERR_NONE)
         return;
     log_warn("broker", "leases of hosts cannot be renewed now: %s", r->error.text);
-    r->due_ms = time_monotonic_ms() + RENEW_RETRY_MS;
+    int64_t soon_ms = time_monotonic_ms() + RENEW_RETRY_MS;
+    if (r->due_ms > soon_ms)
+        r->due_ms = soon_ms;
 }
 
 /* ---- all of them ---- */
@@ -381,6 +386,7 @@ void hosts_look_after(struct broker *b, int64_t now_ms)
     }
     if (!b->renewal.is_busy && now_ms >= b->renewal.due_ms)
         renew(b);
+    survey_look_after(b, now_ms);
 }
 
 void hosts_continue(struct broker *b, struct task *t)
@@ -389,6 +395,8 @@ void hosts_continue(struct broker *b, struct task *t)
         after_clearing(b, (struct clearing *)t);
     else if (t->work == renew_task)
         after_renewal((struct renewal *)t);
+    else if (survey_is(t))
+        survey_continue(b, t);
     else
         attempt_continue(b, (struct attempt *)t);
 }
@@ -403,7 +411,7 @@ bool hosts_busy(const struct broker *b, int64_t now_ms)
         if (b->clearings[i]->is_busy ||
             (double)(now_ms - b->clearings[i]->since_ms) < b->settings.host_lost_s * 1000)
             return true;
-    return b->renewal.is_busy;
+    return b->renewal.is_busy || b->survey.is_busy;
 }
 
 void hosts_free(struct broker *b)
@@ -415,4 +423,5 @@ void hosts_free(struct broker *b)
     free(b->held);
     free(b->clearings);
     free(b->renewal.tokens);
+    survey_free(b);
 }

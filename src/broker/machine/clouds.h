@@ -4,6 +4,7 @@
 #define BROKER_MACHINE_CLOUDS_H
 
 #include "broker/machine/machines.h"
+#include "lake/core/lake.h"
 
 /* Values of `on` besides a cloud's name: any cloud. */
 #define CLOUDS_ANY "cloud"
@@ -13,7 +14,7 @@ bool clouds_are_meant(const char *on);
 /* What a call of a cloud needs, for one thread. key: only those that launch have one. */
 struct clouds_handle {
     struct machine_provisioner provisioner;
-    char *key, *private_key;
+    char *key, *private_key, *admit;
 };
 /* For this provider and region. records stay the caller's. launches: with the home's ssh key, which
  * is made at the first call. */
@@ -25,6 +26,25 @@ int clouds_open(struct clouds_handle *h,
                 bool launches,
                 struct err *e);
 void clouds_handle_clear(struct clouds_handle *h);
+
+/* Visits clouds and regions that open records are in; everywhere: also every region of every cloud
+ * that there are credentials for. why: the regions of a cloud that could not be listed (provider
+ * alone is given then), NULL = none. */
+int clouds_each_region(const char *home,
+                       struct machines *records,
+                       bool everywhere,
+                       int (*visit)(void *context,
+                                    const char *provider,
+                                    const char *region,
+                                    const struct err *why,
+                                    struct err *e),
+                       void *context,
+                       struct err *e);
+
+/* Whether a job's machine is needed, for struct machine_cleanup: a running broker terminates the
+ * machine of a job that ended just now itself. MACHINE_NEEDED, 1 = the job is over, -1. */
+#define CLOUDS_BROKER_MS ((int64_t)120 * 1000)
+int clouds_job_over(struct lake *l, int64_t job, bool has_broker, struct err *e);
 
 /* Terminates a recorded machine of a cloud; repeatable. ERR_RETRY: not confirmed yet. */
 int clouds_release(const char *home,

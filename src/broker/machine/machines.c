@@ -325,18 +325,21 @@ int machine_row_insert(struct machines *m,
 
     put_changing(values, x);
     if (machine_change(
-        m,
-        "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
-        " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
-        " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
-        " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, data_microusd,"
-        " billed)"
-        " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-        " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
-        " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END"
-        " WHERE $37 IS NULL OR $26 + (SELECT COALESCE(SUM(price), 0) FROM machine"
-        " WHERE world = 0 AND state < 5 AND cloud <> 'pool') <= $37",
-        values, e) < 0)
+            m,
+            "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, "
+            "address,"
+            " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
+            " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
+            " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, "
+            "data_microusd,"
+            " billed)"
+            " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
+            "$18,"
+            " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
+            " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END"
+            " WHERE $37 IS NULL OR $26 + (SELECT COALESCE(SUM(price), 0) FROM machine"
+            " WHERE world = 0 AND state < 5 AND cloud <> 'pool') <= $37",
+            values, e) < 0)
         return -1;
     return db_changes(m->db) || max_usd_per_hour <= 0
                ? 0

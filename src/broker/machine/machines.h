@@ -194,7 +194,8 @@ const char *machine_finding_text(enum machine_finding finding);
 #define MACHINE_NEEDED 2
 
 struct machine_cleanup {
-    bool dry_run; /* only look */
+    bool dry_run;       /* only look */
+    const char *region; /* records of other regions are left alone; NULL = of all */
     /* Machines in deletion for less than this are left to the process that deletes them. */
     int64_t leave_ms;
     /* Whether the run, or the job where there is one, is over or without a process that drives it:

@@ -110,6 +110,7 @@ static int aws_list(struct cloud *c, cloud_visit *each, void *context, struct cl
 
 const struct cloud_driver cloud_aws = {
     .name = "aws",
+    .some_region = "us-east-1",
     .open = aws_open,
     .close = aws_close,
     .launch = ec2_launch,

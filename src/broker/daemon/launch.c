@@ -1,4 +1,4 @@
-#include "broker/daemon/instance.h"
+#include "broker/daemon/launch.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,8 +23,8 @@
 /* ---- what a call needs ---- */
 
 struct provisioning {
-    const struct instance_wish *wish;
-    struct instance_progress *progress;
+    const struct launch_wish *wish;
+    struct launch_progress *progress;
     struct config *config;
     struct machines *records;
     struct clouds_handle handle; /* of the present offer's region */
@@ -157,8 +157,7 @@ static struct machine_order order_of(const struct provisioning *s, const char *t
 /* It waits until others end, unless it never fits. */
 static int over_hour(const struct provisioning *s, struct cloud_error *e)
 {
-    bool never =
-        s->progress->offer.price_usd_per_hour > s->config->limits.max_usd_per_hour;
+    bool never = s->progress->offer.price_usd_per_hour > s->config->limits.max_usd_per_hour;
 
     e->failure = never ? CLOUD_INVALID : CLOUD_CAPACITY;
     return -1;
@@ -207,8 +206,7 @@ static int plan_again(struct provisioning *s, struct err *e)
 
     if (!s->wish->options->replan)
         return err_set(e, ERR_NOFIT, "nothing plans again");
-    int result =
-        machine_refusals_each(s->records, since_ms, 0, 0, keep_refusal, &known, e);
+    int result = machine_refusals_each(s->records, since_ms, 0, 0, keep_refusal, &known, e);
     question.refusals = known.list;
     question.n = known.n;
     if (result == 0)
@@ -223,8 +221,9 @@ static void note_move(struct provisioning *s, const struct job_offer *from, cons
 
     job_offer_text(from, was);
     job_offer_text(&s->progress->offer, now);
-    snprintf(s->progress->note, sizeof s->progress->note, "%.90s refused (%.150s); now %.90s, $%.4g/h",
-             was, why, now, s->progress->offer.price_usd_per_hour);
+    snprintf(s->progress->note, sizeof s->progress->note,
+             "%.90s refused (%.150s); now %.90s, $%.4g/h", was, why, now,
+             s->progress->offer.price_usd_per_hour);
 }
 
 /* Records that the present offer is refused, and replaces it. -1: there is none. */
@@ -274,12 +273,14 @@ static int booting(struct provisioning *s, const char *why, struct cloud_error *
 /* The machine is up when the way to it is, whatever the cloud says. */
 static int reach(struct provisioning *s, struct cloud_error *e)
 {
-    const struct instance_wish *w = s->wish;
+    const struct launch_wish *w = s->wish;
     struct err why = {0};
 
     if (s->out->state == MACHINE_RUNNING && s->out->facts.address[0]) {
         const struct exec_host h = host_of(s->out, w->options->agent, w->options->home);
-        if (exec_answers(&h, &why) == 0)
+        /* From here on it powers itself off when we are gone. */
+        if (exec_answers(&h, &why) == 0 &&
+            host_watch(s->out, &h, s->config->limits.lease_s, &why) == 0)
             return 0;
     }
     double waited_s = (double)(time_epoch_ms() - s->out->asked_ms) / 1000;
@@ -322,13 +323,14 @@ static int try_offer(struct provisioning *s, struct cloud_error *e)
     return err_set(&e->err, ERR_NOFIT, "%s was reclaimed while it booted", s->out->facts.id);
 }
 
-int instance_provision(const struct instance_wish *w,
-                       struct instance_progress *p,
-                       unsigned *attempt,
-                       struct machine *out,
-                       struct cloud_error *e)
+int launch_step(const struct launch_wish *w,
+                struct launch_progress *p,
+                unsigned *attempt,
+                struct machine *out,
+                struct cloud_error *e)
 {
-    AUTO_CLEAR(provisioning) struct provisioning s = {.wish = w, .progress = p, .attempt = attempt, .out = out};
+    AUTO_CLEAR(provisioning)
+    struct provisioning s = {.wish = w, .progress = p, .attempt = attempt, .out = out};
 
     p->is_booting = p->is_moved = false;
     *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};
