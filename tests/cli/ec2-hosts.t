@@ -231,19 +231,19 @@ JOB = ("cd ~/.tradewind-jobs/home && mkdir 1 && printf '%s\n' 'tradewind-job 1' 
 
 
 def test_boot_script(m):
-    """An hour takes 15 s here."""
-    m.do(settings={"hour_s": 15})
     script = boot_script()
+    m.do(settings={"hour_s": 4})
     alone = m.launch(script=script)
+    m.do(settings={"hour_s": 30})
     watched = m.launch(script=script)
     address = m.reach(watched)
     check(m.ssh(address, WATCH).returncode == 0, "an agent watches over an instance")
     began_s = time.monotonic()
     check(until(lambda: m.state(alone) == "terminated"),
           "an instance to which no agent comes powers itself off")
-    until(lambda: time.monotonic() > began_s + 20)
+    until(lambda: time.monotonic() > began_s + 37)
     check(m.state(watched) == "running", "not so where an agent watches")
-    m.ssh(address, "kill -9 $(pgrep -f 'agent watch')")
+    m.ssh(address, "kill -9 $(pgrep -f '[a]gent watch')")
     check(until(lambda: m.state(watched) == "terminated"), "until it is killed")
     lapses = m.launch(script=script)
     address = m.reach(lapses)
