@@ -183,6 +183,10 @@ void dual_polish(struct dual *d, const size_t *from, const struct dual_node *nod
             for (size_t o = 0; o < d->stages[s].n_options && plans > 0; o++) {
                 if (node && !DUAL_HAS(node, &d->stages[s], o))
                     continue;
+                /* A first plan is worth more than the limit. */
+                if (plans % COOL_EVERY == 0 && (d->found || d->frontier) &&
+                    cutoff_is_past(d->cutoff))
+                    return;
                 at[s] = o;
                 plans--;
                 if (!dual_score(d, at, &score))
