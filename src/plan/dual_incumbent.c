@@ -167,6 +167,12 @@ void dual_anneal(struct dual *d, const size_t *from, size_t steps)
         dual_polish(d, d->found ? d->best_options : a.at, NULL);
 }
 
+/* A first plan is worth more than the limit. */
+static bool has_plan(const struct dual *d)
+{
+    return d->frontier || (d->found && !d->is_beside);
+}
+
 void dual_polish(struct dual *d, const size_t *from, const struct dual_node *node)
 {
     AUTO_MEM size_t *at = mem_zero(d->n, sizeof *at);
@@ -183,9 +189,7 @@ void dual_polish(struct dual *d, const size_t *from, const struct dual_node *nod
             for (size_t o = 0; o < d->stages[s].n_options && plans > 0; o++) {
                 if (node && !DUAL_HAS(node, &d->stages[s], o))
                     continue;
-                /* A first plan is worth more than the limit. */
-                if (plans % COOL_EVERY == 0 && (d->found || d->frontier) &&
-                    cutoff_is_past(d->cutoff))
+                if (plans % COOL_EVERY == 0 && has_plan(d) && cutoff_is_past(d->cutoff))
                     return;
                 at[s] = o;
                 plans--;
