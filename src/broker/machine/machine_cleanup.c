@@ -48,7 +48,8 @@ static int keep_record(void *context, const struct machine *m, int64_t now_ms, s
 
     (void)now_ms;
     (void)e;
-    if (strcmp(m->cloud, cloud_name(s->provisioner->cloud)) != 0)
+    if (strcmp(m->cloud, cloud_name(s->provisioner->cloud)) != 0 ||
+        (s->how->region && strcmp(m->facts.region, s->how->region) != 0))
         return 0;
     s->records = mem_room(s->records, s->n_records, &s->cap_records, sizeof *s->records);
     s->records[s->n_records++] = *m;
@@ -141,7 +142,7 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
     if (done <= 0)
         return done;
     adopt(s, listed, &m);
-    if (!s->how->dry_run && machine_row_insert(s->provisioner->records, &m, e) < 0)
+    if (!s->how->dry_run && machine_row_insert(s->provisioner->records, &m, 0, e) < 0)
         return -1;
     return give_back(s, &m, MACHINE_ORPHAN, e);
 }

@@ -220,7 +220,7 @@ static int find_or_intend(struct machine_provisioner *d,
         return err_set(e, why.kind, "%s", why.text);
     *is_new = true;
     begin(d, order, out);
-    return machine_row_insert(d->records, out, e);
+    return machine_row_insert(d->records, out, order->max_usd_per_hour, e);
 }
 
 static bool is_refusal(enum cloud_failure f)
@@ -239,8 +239,11 @@ int machine_launch(struct machine_provisioner *d,
     bool is_new;
 
     *e = (struct cloud_error){.failure = CLOUD_INVALID};
-    if (find_or_intend(d, order, out, &is_new, &e->err) < 0 ||
-        machines_flush(d->records, &e->err) < 0)
+    if (find_or_intend(d, order, out, &is_new, &e->err) < 0) {
+        e->failure = e->err.kind == ERR_NOFIT ? CLOUD_FINE : CLOUD_INVALID;
+        return -1;
+    }
+    if (machines_flush(d->records, &e->err) < 0)
         return -1;
     request.owner = d->records->owner;
     request.expires_ms = out->facts.expires_ms;

@@ -60,7 +60,18 @@ static const char *const bills[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {2, metered}, {3, bills}, {0}};
+/* failure, scope: of cloud.h. */
+static const char *const refusals[] = {
+    "CREATE TABLE refusal (at INTEGER NOT NULL, run INTEGER NOT NULL, job INTEGER NOT NULL,"
+    " provider TEXT NOT NULL, region TEXT NOT NULL, zone TEXT NOT NULL,"
+    " instance_type TEXT NOT NULL, accelerator TEXT NOT NULL, spot INTEGER NOT NULL,"
+    " failure INTEGER NOT NULL, scope INTEGER NOT NULL, took_s REAL NOT NULL, text TEXT NOT NULL)",
+    "CREATE INDEX refusal_at ON refusal (at)",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {
+    {1, tables}, {2, metered}, {3, bills}, {4, refusals}, {0}};
 
 const char *machine_state_text(enum machine_state state)
 {
@@ -294,10 +305,13 @@ static void put_changing(struct db_value *out, const struct machine *x)
     memcpy(out, values, sizeof values);
 }
 
-int machine_row_insert(struct machines *m, const struct machine *x, struct err *e)
+int machine_row_insert(struct machines *m,
+                       const struct machine *x,
+                       double max_usd_per_hour,
+                       struct err *e)
 {
     bool has_limit = isfinite(x->max_price_usd_per_hour);
-    struct db_value values[N_CHANGING + 8] = {
+    struct db_value values[N_CHANGING + 9] = {
         [N_CHANGING] = DB_TEXT(x->cloud),
         DB_INT(x->attempt),
         DB_INT(x->asked_ms),
@@ -305,21 +319,34 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
         DB_TEXT(x->facts.owner),
         DB_INT(x->facts.run),
         DB_INT(x->facts.job),
+        max_usd_per_hour > 0 ? DB_REAL(max_usd_per_hour) : DB_NULL,
         DB_NONE,
     };
 
     put_changing(values, x);
-    return machine_change(
-        m,
-        "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
-        " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
-        " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
-        " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, data_microusd,"
-        " billed)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-        " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
-        " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END)",
-        values, e);
+    if (machine_change(
+            m,
+            "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, "
+            "address,"
+            " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
+            " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
+            " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, "
+            "data_microusd,"
+            " billed)"
+            " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
+            "$18,"
+            " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
+            " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END"
+            " WHERE $37 IS NULL OR $26 + (SELECT COALESCE(SUM(price), 0) FROM machine"
+            " WHERE world = 0 AND state < 5 AND cloud <> 'pool') <= $37",
+            values, e) < 0)
+        return -1;
+    return db_changes(m->db) || max_usd_per_hour <= 0
+               ? 0
+               : err_set(e, ERR_NOFIT,
+                         "limits.max_usd_per_hour: %.2f USD would be exceeded by a machine of %.2f "
+                         "USD per hour",
+                         max_usd_per_hour, x->facts.price_usd_per_hour);
 }
 
 int machine_row_update(struct machines *m, struct machine *x, struct err *e)

@@ -128,9 +128,12 @@ struct machine_order {
     struct cloud_request request; /* owner and expiry are filled in */
     int64_t stage;
     unsigned attempt;
+    /* What all machines of clouds on the network may cost per hour, this one included; 0 = any. */
+    double max_usd_per_hour;
 };
 
-/* Records the intent, unless the token has a record, and launches. After -1 e->failure says what to
+/* Records the intent, unless the token has a record, and launches. ERR_NOFIT with CLOUD_FINE: the
+ * hour would cost too much, and nothing was recorded. After any other -1 e->failure says what to
  * do: AUTH, PERMISSION, QUOTA, CAPACITY, UNSUPPORTED, INVALID: refused. The record of a new token
  * is gone; any other machine is to be released: an earlier answer may have been lost. CONFLICT:
  * release the machine. others: launch again with the same order, or release the machine. ERR_USAGE
@@ -191,7 +194,8 @@ const char *machine_finding_text(enum machine_finding finding);
 #define MACHINE_NEEDED 2
 
 struct machine_cleanup {
-    bool dry_run; /* only look */
+    bool dry_run;       /* only look */
+    const char *region; /* records of other regions are left alone; NULL = of all */
     /* Machines in deletion for less than this are left to the process that deletes them. */
     int64_t leave_ms;
     /* Whether the run, or the job where there is one, is over or without a process that drives it:
