@@ -147,7 +147,7 @@ void dual_anneal(struct dual *d, const size_t *from, size_t steps)
     AUTO_MEM size_t *plans = mem_zero(2 * d->n, sizeof *plans);
     struct annealing a = {.d = d, .at = plans, .next = plans + d->n};
     struct dual_score score;
-    size_t n_options = 0;
+    size_t n_options = 0, most = STEPS_STAGES / d->n;
 
     if (d->plain || !dual_score(d, from, &score))
         return;
@@ -158,12 +158,11 @@ void dual_anneal(struct dual *d, const size_t *from, size_t steps)
     a.energy = a.best = energy(d, &score);
     for (size_t s = 0; s < d->n; s++)
         n_options += d->stages[s].n_options;
-    if (steps > STEPS_STAGES / d->n)
-        steps = STEPS_STAGES / d->n;
-    size_t enough = STEPS_OPTION * n_options;
+    if (most > STEPS_OPTION * n_options)
+        most = STEPS_OPTION * n_options;
     /* A search that the clock ends does nothing that a longer one would not have done by then: so
      * the longer one has no worse plan. */
-    if (anneal_steps(&a, steps < enough ? steps : enough))
+    if (anneal_steps(&a, steps < most ? steps : most))
         dual_polish(d, d->found ? d->best_options : a.at, NULL);
 }
 

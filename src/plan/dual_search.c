@@ -197,7 +197,7 @@ static bool split(struct dual *d,
                   const struct dual_node *node,
                   double *const *chosen)
 {
-    struct cut cut = {0}, candidate;
+    struct cut cut = {0}, candidate = {0};
     double most = -1, middle_ns;
     bool by_time = split_times(d, node, &middle_ns);
 
