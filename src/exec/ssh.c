@@ -108,7 +108,7 @@ static void add_identity(const struct exec_host *h, struct words *out)
         return;
     AUTO_MEM char *key = mem_printf("IdentityFile=\"%s/clouds/ssh_key\"", h->identity);
     AUTO_MEM char *known = mem_printf("UserKnownHostsFile=\"%s/clouds/known_hosts\"", h->identity);
-    AUTO_MEM char *alias = mem_printf("HostKeyAlias=%s", h->token);
+    AUTO_MEM char *alias = mem_printf("HostKeyAlias=%s", h->alias);
     const char *const own[] = {key,
                                "IdentitiesOnly=yes",
                                known,
@@ -135,7 +135,7 @@ static void ssh_command(const struct exec_host *h, const char *script, struct wo
     add_identity(h, out);
     if (directory) {
         /* The name of the connection says who is meant, not only which address. */
-        AUTO_MEM char *path = h->identity ? mem_printf("ControlPath=%s/%%C-%s", directory, h->token)
+        AUTO_MEM char *path = h->identity ? mem_printf("ControlPath=%s/%%C-%s", directory, h->alias)
                                           : mem_printf("ControlPath=%s/%%C", directory);
         add_option(out, path);
         add_option(out, "ControlMaster=auto");
