@@ -1,6 +1,6 @@
 #include "cloud/tags.h"
 
-#include "cloud/instances.h"
+#include "cloud/driver.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -133,4 +133,18 @@ void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value)
         read_text(value, m->accelerator, sizeof m->accelerator);
     else if (strcmp(key, "broker-login") == 0)
         read_text(value, t->login, sizeof t->login);
+}
+
+int cloud_take_known(const struct cloud_tagged *t,
+                     const struct cloud_request *request,
+                     struct cloud_machine *out,
+                     struct cloud_error *e)
+{
+    if (t->asked != instance_fingerprint(request) || t->machine.spot != request->spot)
+        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
+                          "this token was used for another request: instance %s, %s%s",
+                          t->machine.id, t->machine.instance_type, t->machine.spot ? ", spot" : "");
+    *e = (struct cloud_error){0};
+    *out = t->machine;
+    return 0;
 }
