@@ -19,9 +19,9 @@
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim, &cloud_aws,
-                                                     &cloud_gcp};
+                                                     &cloud_azure, &cloud_gcp};
 
-const char *const cloud_providers[] = {"aws", "gcp", NULL};
+const char *const cloud_providers[] = {"aws", "azure", "gcp", NULL};
 
 bool cloud_is_provider(const char *name)
 {
@@ -185,7 +185,8 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
     const struct cloud_driver *driver = find_driver(options->name ? options->name : "");
 
     if (!driver) {
-        err_set(e, ERR_USAGE, "no cloud is named \"%s\"; the clouds are aws, gcp, pool and sim",
+        err_set(e, ERR_USAGE,
+                "no cloud is named \"%s\"; the clouds are aws, azure, gcp, pool and sim",
                 shown(options->name));
         return NULL;
     }

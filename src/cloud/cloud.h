@@ -1,6 +1,6 @@
 /* cloud: launches and terminates machines. One table of functions per cloud (driver.h): `pool`
  * (hosts of the configuration), `sim` (a simulated cloud with a clock, prices and faults of its
- * own), `aws` (EC2) and `gcp` (Compute Engine), later azure.
+ * own), `aws` (EC2), `azure` (virtual machines) and `gcp` (Compute Engine).
  *
  * The caller records the token before it launches. A driver keeps no state but the cloud's own:
  * the request's tags are enough to find a machine again. The state of pool and sim is below
@@ -147,7 +147,8 @@ struct cloud_options {
     const char *owner;              /* of this home */
     const struct cloud_host *hosts; /* pool */
     size_t n_hosts;
-    const char *root; /* pool, aws, gcp: directory of jobs on each host; NULL = ~/.tradewind-jobs */
+    /* pool, clouds on the network: directory of jobs on each host; NULL = ~/.tradewind-jobs */
+    const char *root;
     /* sim: everything is drawn from the seed and a machine's token, so the order of calls does not
      * matter. */
     uint64_t seed;
@@ -216,8 +217,9 @@ typedef int cloud_free_hosts_fn(struct cloud *c,
                                 struct cloud_error *e);
 cloud_free_hosts_fn cloud_free_hosts;
 /* Clouds on the network: zones of the region that offer the request's instance type, sorted, at
- * most max. A launch is for one zone, or the cloud chooses: a caller that tries one zone after the
- * other takes another token for each. None: -1 with CLOUD_UNSUPPORTED. Other clouds: the same. */
+ * most max; a region that offers it and has no zones has one named "". A launch is for one zone, or
+ * the cloud chooses: a caller that tries one zone after the other takes another token for each.
+ * None: -1 with CLOUD_UNSUPPORTED. Other clouds: the same. */
 #define CLOUD_ZONE_BYTES 64
 typedef int cloud_zones_fn(struct cloud *c,
                            const struct cloud_request *request,

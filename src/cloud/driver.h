@@ -40,7 +40,7 @@ struct cloud_driver {
     int64_t (*next_ms)(struct cloud *c);
 };
 
-extern const struct cloud_driver cloud_pool, cloud_sim, cloud_aws, cloud_gcp;
+extern const struct cloud_driver cloud_pool, cloud_sim, cloud_aws, cloud_azure, cloud_gcp;
 
 /* Whether it fits into room bytes with its NUL and is one line of UTF-8. */
 bool cloud_is_line(const char *text, size_t room);

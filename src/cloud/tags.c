@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The end of the year 9999. */
+#define SECONDS_MAX INT64_C(253402300799)
+
 /* ---- writing ---- */
 
 __attribute__((format(printf, 3, 4))) static void add(struct cloud_tags *t,
@@ -109,6 +112,13 @@ static int64_t integer(const char *value)
     return strtoll(value, NULL, 10);
 }
 
+int64_t cloud_tag_ms(const char *value)
+{
+    int64_t seconds = integer(value);
+
+    return seconds > 0 && seconds <= SECONDS_MAX ? seconds * 1000 : 0;
+}
+
 void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value)
 {
     struct cloud_machine *m = &t->machine;
@@ -122,7 +132,7 @@ void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value)
     else if (strcmp(key, "broker-job") == 0)
         m->job = integer(value);
     else if (strcmp(key, "broker-expires") == 0)
-        m->expires_ms = integer(value) * 1000;
+        m->expires_ms = cloud_tag_ms(value);
     else if (strcmp(key, "broker-request") == 0)
         t->asked = strtoull(value, NULL, 16);
     else if (strcmp(key, "broker-size") == 0)

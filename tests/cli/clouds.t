@@ -48,7 +48,7 @@ begin '{"skew_s": 1200}'
 contains "$("$TRADEWIND" clouds check 2>/dev/null | tr -s ' \n' ' ')" \
     "aws clock: it differs from that of AWS by" "a wrong clock"
 end
-policy=$(sed -n '/^```json$/,/^```$/p' "$root/docs/clouds.md" | sed '1d;$d')
+policy=$(sed -n '/^```json$/,/^```$/p' "$root/docs/clouds.md" | sed '1d;/^```$/,$d')
 check "the policy of docs/clouds.md is JSON" python3 -c 'import json, sys; json.loads(sys.argv[1])' \
     "$policy"
 # Every action that the driver calls, by the names in its source, is in the policy.

@@ -10,8 +10,8 @@
 /* Of requests that change nothing: they carry no tag. */
 #define NO_OWNER "check"
 
-enum which { AWS = 1, GCP };
-static const char *const clouds[] = {NULL, "aws", "gcp"};
+enum which { AWS = 1, AZURE, GCP };
+static const char *const clouds[] = {NULL, "aws", "azure", "gcp"};
 
 struct check_request {
     enum which cloud;
@@ -75,6 +75,13 @@ static char *region_of_gcp(struct app *app)
     return letter ? mem_printf("%.*s", (int)(letter - zone), zone) : mem_dup("us-central1");
 }
 
+static char *region_of_azure(struct app *app)
+{
+    const char *region = app_variable(app, "AZURE_DEFAULTS_LOCATION");
+
+    return mem_dup(region && *region ? region : "eastus");
+}
+
 static char *region_of_aws(struct app *app)
 {
     const struct credentials_sources sources = {
@@ -89,9 +96,9 @@ static char *region_of_aws(struct app *app)
 static int check_cloud(struct checking *k, const struct check_request *q, struct err *e)
 {
     const char *home = app_home(k->app, e);
-    AUTO_MEM char *region = q->region         ? mem_dup(q->region)
-                            : q->cloud == AWS ? region_of_aws(k->app)
-                                              : region_of_gcp(k->app);
+    static char *(*const region_of[])(struct app * app) = {
+        [AWS] = region_of_aws, [AZURE] = region_of_azure, [GCP] = region_of_gcp};
+    AUTO_MEM char *region = q->region ? mem_dup(q->region) : region_of[q->cloud](k->app);
     const struct cloud_options options = {.name = k->cloud,
                                           .home = home,
                                           .owner = NO_OWNER,

@@ -36,6 +36,19 @@ const struct cloud_model_kind cloud_model_aws = {
                   {"AWS_EC2_METADATA_DISABLED", "true"}},
 };
 
+const struct cloud_model_kind cloud_model_azure = {
+    .server = "arm",
+    .driver = "azure",
+    .region = "eastus",
+    .variables = {{"AZURE_TENANT_ID", "11111111-2222-3333-4444-555555555555"},
+                  {"AZURE_CLIENT_ID", "66666666-7777-8888-9999-000000000000"},
+                  {"AZURE_CLIENT_SECRET", "model/secret+key"},
+                  {"AZURE_SUBSCRIPTION_ID", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"},
+                  {"AZURE_AUTHORITY_HOST", "URL"},
+                  {"AZURE_RESOURCE_MANAGER_ENDPOINT", "URL"},
+                  {"TRADEWIND_ADDRESS_URL", "URL/ip"}},
+};
+
 const struct cloud_model_kind cloud_model_gcp = {
     .server = "gce",
     .driver = "gcp",

@@ -22,7 +22,7 @@ struct cloud_model_kind {
     const char *variables[CLOUD_MODEL_VARIABLES][2];
     const char *credentials; /* the file DIR/credentials, with URL somewhere; NULL = none */
 };
-extern const struct cloud_model_kind cloud_model_aws, cloud_model_gcp;
+extern const struct cloud_model_kind cloud_model_aws, cloud_model_azure, cloud_model_gcp;
 
 struct cloud_model {
     const struct cloud_model_kind *kind;
