@@ -436,7 +436,7 @@ int host_reach(const struct exec_host *h, struct err *e)
     return 0;
 }
 
-/* Whoever the image lets in may do this, on all images of data/images.csv. */
+/* The login user of every image of data/images.csv may do this. */
 const char host_power_off[] = "sudo -n systemctl poweroff || sudo -n shutdown -h now || "
                               "systemctl poweroff || shutdown -h now || poweroff";
 
