@@ -60,7 +60,17 @@ static const char *const bills[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {2, metered}, {3, bills}, {0}};
+/* Of functions, see resources.h. state: enum deploy_state. */
+static const char *const resources[] = {
+    "CREATE TABLE resource (cloud TEXT NOT NULL, region TEXT NOT NULL, kind TEXT NOT NULL,"
+    " name TEXT NOT NULL, parent TEXT NOT NULL, deployment TEXT NOT NULL, state INTEGER NOT NULL,"
+    " asked INTEGER NOT NULL, since INTEGER NOT NULL,"
+    " PRIMARY KEY (cloud, region, kind, name, parent))",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {
+    {1, tables}, {2, metered}, {3, bills}, {4, resources}, {0}};
 
 const char *machine_state_text(enum machine_state state)
 {
