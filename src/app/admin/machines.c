@@ -414,6 +414,8 @@ static int run_cleanup(struct app *app, const void *request, struct answer *out,
     s.has_broker = broker_runs(c->home);
     int done = clean_all(&s, c, e);
     free(s.agent);
+    if (done == 0)
+        done = admin_clean_functions(app, s.request->yes, out, &s.open, e);
     if (done < 0 || !s.request->yes || !s.open)
         return done;
     err_set(&out->late, ERR_RETRY, "%zu %s not confirmed to be gone; retry in a minute%s%s%s",
@@ -425,7 +427,7 @@ static int run_cleanup(struct app *app, const void *request, struct answer *out,
 
 const struct operation machine_cleanup_operation = {
     .name = "machine.cleanup",
-    .summary = "Find orphaned machines and terminate them.",
+    .summary = "Find orphaned machines and functions and delete them.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct cleanup_request, cleanup_fields),

@@ -22,7 +22,6 @@ static void hand_clear(struct hand *h)
     h->deploy = NULL;
 }
 
-
 static struct deploy *reach(struct hand *h, const char *cloud, const char *region, struct err *e)
 {
     struct deploy_options options = h->party->options;

@@ -66,10 +66,10 @@ int aws_lambda_call(struct deploy *d,
 const char *aws_function_account(struct deploy *d, struct cloud_error *e)
 {
     struct aws_functions *a = d->priv;
-    AUTO_CLEAR(ec2_call) struct ec2_call x;
 
     if (*a->account)
         return a->account;
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
     ec2_call_init(&x, "GetCallerIdentity");
     x.service = "sts";
     x.version = "2011-06-15";

@@ -87,7 +87,7 @@ int deploy_show(struct deploy *d,
 {
     if (!d->watch || !d->watch->call)
         return 0;
-    AUTO_MEM char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    AUTO_MEM char *text = body ? json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     AUTO_MEM char *line = mem_printf("%s %s%s%s", method, url, text ? " " : "", text ? text : "");
     return d->watch->call(d->watch->context, line, &e->err) < 0 ? -1 : 1;
 }
