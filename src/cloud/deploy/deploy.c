@@ -17,7 +17,7 @@
 #define WAIT_FIRST_S 2.0
 #define WAIT_MOST_S 15.0
 
-static const struct deploy_platform *const platforms[] = {&deploy_aws};
+static const struct deploy_platform *const platforms[] = {&deploy_aws, &deploy_google};
 
 const char *deploy_state_text(enum deploy_state state)
 {

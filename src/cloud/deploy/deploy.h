@@ -12,7 +12,7 @@
 #include "net/credentials.h"
 
 #define DEPLOY_NAME_BYTES 256
-#define DEPLOY_PLATFORMS "aws"
+#define DEPLOY_PLATFORMS "aws and gcp"
 
 /* ---- what is deployed ---- */
 

@@ -60,6 +60,35 @@ static const struct setting aws = {
     .theirs = "<Id>theirs</Id>",
 };
 
+static const struct deploy_variable gs_variables[] = {
+    {"TRADEWIND_STORE", "gs://gradients/shirts/all"}, {"TRADEWIND_WORKERS", "3"}};
+static const struct setting google = {
+    .kind = {.server = "cloudrun",
+             .driver = "aws",
+             .region = "us-west1",
+             .variables = {{"GOOGLE_APPLICATION_CREDENTIALS", "DIR/credentials"},
+                           {"GOOGLE_CLOUD_PROJECT", "model-project"},
+                           {"CLOUDSDK_API_ENDPOINT_OVERRIDES_RUN", "URL/"},
+                           {"CLOUDSDK_API_ENDPOINT_OVERRIDES_IAM", "URL/"},
+                           {"CLOUDSDK_API_ENDPOINT_OVERRIDES_EVENTARC", "URL/"},
+                           {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", "URL/storage/v1/"},
+                           {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER", "URL/"}},
+             .credentials =
+                 "{\"type\": \"authorized_user\", \"client_id\": \"c\", \"client_secret\": \"s\","
+                 " \"refresh_token\": \"refresh-me\", \"token_uri\": \"URL/token\"}"},
+    .cloud = "gcp",
+    .region = "us-west1",
+    .function = {.deployment = "shirts",
+                 .in = {"", "gradients", "shirts/all/"},
+                 .variables = gs_variables,
+                 .n_variables = 2,
+                 .memory_mb = 1024,
+                 .timeout_s = 300,
+                 .image = "us-docker.pkg.dev/model-project/tradewind/aggregator:1"},
+    .calls_min = 25,
+    .theirs = "user:ann@example.com",
+};
+
 /* ---- one process ---- */
 
 static void open_party(struct resource_party *p, struct cloud_model *m, const char *home)
@@ -356,5 +385,6 @@ static void test(const struct setting *s)
 int main(void)
 {
     test(&aws);
+    test(&google);
     return TAP_DONE();
 }
