@@ -27,6 +27,7 @@ struct app_geo_functions {
     struct app_geo_function *shown;
     const struct geo_site **sites; /* of each */
     size_t n;
+    const char *home;
     char *zip; /* mapped; NULL = none is needed */
     size_t zip_bytes;
 };

@@ -5,12 +5,17 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "geo/facts.h"
+#include "spec/config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #define VARIABLES_MAX 20
 #define MB 1048576.0
@@ -22,6 +27,8 @@
 /* Beside the mean. */
 #define SPARE_DISK_MB 64
 #define LEAST_DISK_MB 512
+/* Below the home, for its owner alone. */
+#define SECRET_FILE "deploy.key"
 
 void app_geo_deployment(const char *training, char out[static APP_GEO_DEPLOYMENT_BYTES])
 {
@@ -153,6 +160,53 @@ static struct app_geo_function shown_of(const struct app_geo_run *g,
     };
 }
 
+/* ---- the token of events ---- */
+
+/* Each function has a token of its own, made from a secret of the home: a second deploy finds the
+ * same, and nothing but the secret has to be kept. */
+static int read_home_secret(const struct app_geo_functions *f, char *out, size_t n, struct err *e)
+{
+    AUTO_MEM char *path = mem_printf("%s/" SECRET_FILE, f->home);
+    unsigned char drawn[SHA256_BYTES];
+    char hex[SHA256_HEX];
+    size_t length;
+    struct err why = {0};
+    char *bytes = file_map(path, &length, &why);
+
+    if (!bytes) {
+        if (why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+        if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+            return err_set(e, ERR_IO, "draw a secret for functions: %s", strerror(errno));
+        struct sha256_digest digest;
+        memcpy(digest.bytes, drawn, sizeof drawn);
+        sha256_text(&digest, hex);
+        if (file_replace(path, hex, strlen(hex), 0600, e) < 0)
+            return -1;
+        snprintf(out, n, "%s", hex);
+        return 0;
+    }
+    snprintf(out, n, "%.*s", (int)length, bytes);
+    munmap(bytes, length);
+    return strlen(out) == SHA256_HEX - 1
+               ? 0
+               : err_set(e, ERR_IO, "%s holds no secret: remove it and deploy again", path);
+}
+
+static int set_token(struct app_geo_run *g,
+                     const char *secret,
+                     struct deploy_function *f,
+                     struct err *e)
+{
+    AUTO_MEM char *text = mem_printf("%s %s", secret, f->name);
+    const struct sha256_digest digest = sha256_of(text, strlen(text));
+    char hex[SHA256_HEX];
+
+    f->token.hidden = arena_dup(g->arena, sha256_text(&digest, hex));
+    OPENSSL_cleanse(text, strlen(text));
+    return f->token.hidden ? 0 : err_set(e, ERR_NOFIT, "too large a training");
+}
+
 /* ---- all of them ---- */
 
 bool app_geo_can_deploy(const struct app_geo_run *g, const struct geo_placement *at)
@@ -272,8 +326,14 @@ int app_geo_functions_of(struct app_geo_functions *f,
                        "a function at %s runs an image: give --image REGISTRY/NAME:TAG or set "
                        "TRADEWIND_FUNCTION_IMAGE; docs/geo-function.md tells how to build it",
                        cloud);
+    char secret[SHA256_HEX] = "";
+    bool has_token = strcmp(cloud, "azure") == 0;
+    f->home = g->geo.config->home;
+    if (has_token && read_home_secret(f, secret, sizeof secret, e) < 0)
+        return -1;
     for (size_t i = 0; i < n; i++) {
-        if (add_function(f, g, i, deployment, owner, e) < 0)
+        if (add_function(f, g, i, deployment, owner, e) < 0 ||
+            (has_token && set_token(g, secret, &f->items[i], e) < 0))
             return -1;
         f->items[i].zip = f->zip;
         f->items[i].zip_bytes = f->zip_bytes;

@@ -180,9 +180,8 @@ AWS_FUNCTION_STEP(aws_code_change)
     if (!wanted || get(d, r->name, &answer, e) < 0)
         return -1;
     const json_t *found = json_object_get(answer, "Configuration");
-    bool is_dry = d->watch && d->watch->call;
     if (strcmp(text_of(found, "CodeSha256"), digest) != 0 &&
-        (change_program(d, r, f, e) < 0 || !is_dry))
+        (change_program(d, r, f, e) < 0 || !deploy_is_dry(d)))
         return e->failure == CLOUD_FINE ? 0 : -1;
     if (same_configuration(found, wanted))
         return 0;

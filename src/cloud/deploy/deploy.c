@@ -17,7 +17,8 @@
 #define WAIT_FIRST_S 2.0
 #define WAIT_MOST_S 15.0
 
-static const struct deploy_platform *const platforms[] = {&deploy_aws, &deploy_google};
+static const struct deploy_platform *const platforms[] = {&deploy_aws, &deploy_google,
+                                                          &deploy_azure};
 
 const char *deploy_state_text(enum deploy_state state)
 {
@@ -79,16 +80,26 @@ void deploy_free(struct deploy *d)
 
 /* ---- for platforms ---- */
 
+/* Overwrites the secret wherever it stands. */
+static void mask(char *text, const char *secret)
+{
+    size_t n = secret ? strlen(secret) : 0;
+
+    for (char *at = text; n && (at = strstr(at, secret)); at += n)
+        memset(at, '*', n);
+}
+
 int deploy_show(struct deploy *d,
                 const char *method,
                 const char *url,
                 const json_t *body,
                 struct cloud_error *e)
 {
-    if (!d->watch || !d->watch->call)
+    if (!deploy_is_dry(d))
         return 0;
     AUTO_MEM char *text = body ? json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     AUTO_MEM char *line = mem_printf("%s %s%s%s", method, url, text ? " " : "", text ? text : "");
+    mask(line, d->secret);
     return d->watch->call(d->watch->context, line, &e->err) < 0 ? -1 : 1;
 }
 
@@ -142,7 +153,7 @@ struct work {
     unsigned failures;
 };
 
-static bool is_dry(const struct deploy *d)
+bool deploy_is_dry(const struct deploy *d)
 {
     return d->watch && d->watch->call;
 }
@@ -152,7 +163,7 @@ static int note(struct work *x, enum deploy_state state, struct cloud_error *e)
     const struct deploy_watch *w = x->d->watch;
 
     x->r.state = state;
-    if (!w || !w->note || is_dry(x->d))
+    if (!w || !w->note || deploy_is_dry(x->d))
         return 0;
     return w->note(w->context, &x->r, &e->err);
 }
@@ -161,14 +172,14 @@ static int tell(struct work *x, const char *done, struct cloud_error *e)
 {
     const struct deploy_watch *w = x->d->watch;
 
-    return w && w->tell && !is_dry(x->d) ? w->tell(w->context, &x->r, done, &e->err) : 0;
+    return w && w->tell && !deploy_is_dry(x->d) ? w->tell(w->context, &x->r, done, &e->err) : 0;
 }
 
 static void say(struct work *x, const char *verb)
 {
     const struct deploy_watch *w = x->d->watch;
 
-    if (w && w->status && !is_dry(x->d))
+    if (w && w->status && !deploy_is_dry(x->d))
         w->status(w->context, verb, &x->r);
 }
 
@@ -228,9 +239,9 @@ static int pursue(struct work *x, const char **done, struct cloud_error *e)
     for (bool acted = false;;) {
         if (x->kind->look(x->d, &x->r, x->f, &found, e) < 0)
             return -1;
-        if (found == wanted || (acted && is_dry(x->d)))
+        if (found == wanted || (acted && deploy_is_dry(x->d)))
             return 0;
-        if (found == DEPLOY_PENDING && !is_dry(x->d)) {
+        if (found == DEPLOY_PENDING && !deploy_is_dry(x->d)) {
             if (wait_more(x, e) < 0)
                 return -1;
             continue;
@@ -246,7 +257,7 @@ static int pursue(struct work *x, const char **done, struct cloud_error *e)
             return -1;
         }
         acted = true;
-        if (act(x, found, e) < 0 && (is_dry(x->d) || bear(x, e) < 0))
+        if (act(x, found, e) < 0 && (deploy_is_dry(x->d) || bear(x, e) < 0))
             return -1;
     }
 }
@@ -283,6 +294,7 @@ int deploy_apply(struct deploy *d,
 
     *e = (struct cloud_error){0};
     d->watch = w;
+    d->secret = f->token.hidden;
     for (size_t i = 0; i < n; i++) {
         struct work x = {.d = d, .kind = &d->platform->kinds[i], .f = f, .r = all[i]};
         if (finish(&x, e) < 0)

@@ -12,7 +12,7 @@
 #include "net/credentials.h"
 
 #define DEPLOY_NAME_BYTES 256
-#define DEPLOY_PLATFORMS "aws and gcp"
+#define DEPLOY_PLATFORMS "aws, gcp and azure"
 
 /* ---- what is deployed ---- */
 

@@ -14,6 +14,7 @@ struct deploy {
     struct deploy_options options;
     struct cloud *cloud;              /* clock, waits and the way out; AWS: the driver's */
     const struct deploy_watch *watch; /* of the call that lasts; its call: a dry run */
+    const char *secret;               /* of the function at hand, which no call shows; NULL */
     void *priv;                       /* owned by the platform */
 };
 
@@ -68,6 +69,8 @@ int deploy_show(struct deploy *d,
                 const char *url,
                 const json_t *body,
                 struct cloud_error *e);
+/* Nothing is changed: what a call needs may not be there yet. */
+bool deploy_is_dry(const struct deploy *d);
 /* A resource of this cloud and region. */
 struct deploy_resource deploy_resource_of(const struct deploy *d,
                                           const char *kind,

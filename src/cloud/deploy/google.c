@@ -280,6 +280,10 @@ static int change_policy(struct deploy *d,
     int done = get_policy(d, &p, &policy, e);
 
     email_of(d, r->name, member + strlen(member));
+    if (done == 0 && deploy_is_dry(d)) {
+        policy = json_object();
+        done = 1;
+    }
     json_t *members = members_of(policy, p.role);
     size_t at = find_member(members, member);
     if (done > 0 && add && !members) {

@@ -89,6 +89,34 @@ static const struct setting google = {
     .theirs = "user:ann@example.com",
 };
 
+static char token[] = "a token that nobody may see";
+static const struct deploy_variable az_variables[] = {
+    {"TRADEWIND_STORE", "az://gradients/rounds/shirts/all"}, {"TRADEWIND_WORKERS", "3"}};
+static const struct setting azure = {
+    .kind = {.server = "containerapps",
+             .driver = "aws",
+             .region = "westus2",
+             .variables = {{"AZURE_TENANT_ID", "11111111-2222-3333-4444-555555555555"},
+                           {"AZURE_CLIENT_ID", "66666666-7777-8888-9999-000000000000"},
+                           {"AZURE_CLIENT_SECRET", "model/secret+key"},
+                           {"AZURE_SUBSCRIPTION_ID", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"},
+                           {"AZURE_AUTHORITY_HOST", "URL"},
+                           {"AZURE_RESOURCE_MANAGER_ENDPOINT", "URL"}}},
+    .cloud = "azure",
+    .region = "westus2",
+    .function = {.deployment = "shirts",
+                 .in = {"gradients", "rounds", "shirts/all/"},
+                 .variables = az_variables,
+                 .n_variables = 2,
+                 .memory_mb = 1024,
+                 .timeout_s = 300,
+                 .disk_mb = 1024,
+                 .image = "docker.io/example/aggregator:1",
+                 .token = {token}},
+    .calls_min = 25,
+    .theirs = "theirs",
+};
+
 /* ---- one process ---- */
 
 static void open_party(struct resource_party *p, struct cloud_model *m, const char *home)
@@ -321,6 +349,41 @@ static void repeats(struct cloud_model *m, const struct setting *s)
     world_clear(&w);
 }
 
+struct shown {
+    int n;
+    bool has_token;
+};
+
+static int keep_call(void *context, const char *line, struct err *e)
+{
+    struct shown *x = context;
+
+    (void)e;
+    x->n++;
+    x->has_token = x->has_token || strstr(line, token) || strstr(line, "model/secret");
+    return 0;
+}
+
+static void dry_runs(struct cloud_model *m, const struct setting *s)
+{
+    struct world w;
+    struct resource_party p;
+    struct err e = {0};
+    struct shown shown = {0};
+    char left[300];
+
+    world_init(&w, "aws");
+    cloud_model_begin(m, "{\"others\": true}");
+    open_party(&p, m, w.home);
+    p.watch = (struct deploy_watch){.call = keep_call, .context = &shown};
+    CHECK(deploy(&p, s, 1024, &e) == 0 && shown.n >= 5 && !shown.has_token &&
+              is_empty(m, s, left, sizeof left),
+          "%s: a dry run shows %d calls, without secrets, and changes nothing: %s", s->cloud,
+          shown.n, e.text);
+    machines_free(p.records);
+    world_clear(&w);
+}
+
 /* A home whose records are lost, but not its owner's name: only the tags tell. */
 static int forget(void *context, const struct deploy_resource *r, struct err *e)
 {
@@ -374,6 +437,7 @@ static void test(const struct setting *s)
     cloud_model_start(&model, &s->kind);
     if (!getenv("SEEDS")) {
         repeats(&model, s);
+        dry_runs(&model, s);
         orphans(&model, s);
         kills(&model, s, false);
         kills(&model, s, true);
@@ -386,5 +450,6 @@ int main(void)
 {
     test(&aws);
     test(&google);
+    test(&azure);
     return TAP_DONE();
 }
