@@ -75,6 +75,8 @@ def documented(page, kind):
 def check_documents(home, cloud, scratch):
     """The page's examples with the page's file."""
     page = (ROOT / "docs/geo-function.md").read_text()
+    if cloud != "aws":
+        return
     (scratch.path / "shirts.yaml").write_text(re.search("^```yaml\n(name: shirts\n.*?)^```", page, re.S | re.M)[1])
     found = documented("docs/geo-function.md", "on " + cloud)
     check(found, f"docs/geo-function.md has an example on {cloud}")
@@ -161,6 +163,11 @@ def check_aws(scratch):
     equal((answer["deployment"], answer["functions"][0]["memory_mb"], len(answer["resources"])),
           ("shirts", 1024, 6), "as JSON")
     check_aws_errors(home, model, scratch)
+    text = (scratch.path / "shirts.yaml").read_text()
+    (scratch.path / "shirts.yaml").write_text(text.replace("gradients/run", "gradients-london/run"))
+    code, text = home.run("geo", "deploy", "shirts.yaml")
+    equal((code, lines(text, "deleted"), [n.split("/")[0] for n in model.state()["left"]["notification"]]),
+          (0, ["notification"], ["gradients-london"]), "another bucket: the notification moves")
     code, text = home.run("geo", "destroy", "shirts.yaml")
     equal((code, lines(text, "deleted")), (0, AWS_KINDS), "destroyed")
     state = model.state()
@@ -227,6 +234,89 @@ def check_aws_errors(home, model, scratch):
     check(code != 0 and "is no zip" in text, "no zip")
 
 
+# ---- Google, Azure ----
+
+IMAGE = "registry.example/aggregator:1"
+
+
+def check_platform(scratch, cloud, server, env, location, store, kinds, updated, denied):
+    model = Model(scratch, server, {"others": True, "slow_s": 0.5})
+    home = Home(scratch, "home-" + cloud, **{k: v.replace("URL", model.url) for k, v in env.items()})
+    (scratch.path / "credentials").write_text(json.dumps(
+        {"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "refresh-me",
+         "token_uri": model.url + "/token"}))
+
+    def training(count):
+        (scratch.path / "shirts.yaml").write_text(f"""name: shirts
+model: {{size: 32kB}}
+train: {{seconds: 0.5}}
+workers:
+  - {{location: {location}, count: {count}}}
+topology: central
+sites:
+  {location}: {{store: '{store}'}}
+""")
+    training(3)
+    deploy = ["geo", "deploy", "shirts.yaml"]
+    code, text = home.run(*deploy)
+    check(code != 0 and "give --image" in text, f"{cloud}: an image is needed")
+    home.env["TRADEWIND_FUNCTION_IMAGE"] = IMAGE
+    code, dry = home.run(*deploy, "--dry-run")
+    calls = [line for line in dry.splitlines() if re.match("(POST|PUT|PATCH) http", line)]
+    secret = scratch.path / f"home-{cloud}" / "deploy.key"
+    check(code == 0 and len(calls) == len(kinds) and not model.state()["left"],
+          f"a dry run shows {len(kinds)} calls and changes nothing")
+    equal(oct(secret.stat().st_mode & 0o777) if secret.exists() else None,
+          "0o600" if cloud == "azure" else None, "the secret of the home is for its owner, where one is needed")
+    code, text = home.run(*deploy)
+    if not check((code, lines(text, "created")) == (0, sorted(kinds)), "deployed"):
+        print("# " + text)
+    tokens = [v for t in model.state()["things"] if t["kind"] == "app"
+              for v in re.findall("[0-9a-f]{64}", json.dumps(t["body"]))]
+    check(len(set(tokens)) == (cloud == "azure") and not any(t in dry + text for t in tokens),
+          "the token of events reaches the cloud and no output")
+    code, text = home.run(*deploy)
+    equal((code, lines(text, "unchanged")), (0, sorted(kinds)), "again: nothing changes")
+    training(4)
+    code, text = home.run(*deploy)
+    equal((code, lines(text, "updated")), (0, [updated]), "a fourth worker: an update")
+    model.do({"settings": {"denied": [denied[0]]}})
+    code, text = home.run("geo", "destroy", "shirts.yaml")
+    check(code != 0 and denied[1] in text, f"a missing permission is named: {denied[1]}")
+    model.do({"settings": {"denied": []}})
+    code, text = home.run("machines", "cleanup", "--yes")
+    check(code == 0 and not model.state()["left"], "machines cleanup deletes what the destroy left")
+    code, text = home.run("geo", "destroy", "shirts.yaml")
+    check(code == 0 and "Nothing to do" in text, "and a second destroy finds nothing")
+    check_documents(home, cloud, scratch)
+    equal(model.state()["left"], {}, "nothing is left")
+    model.end()
+
+
+def check_google(scratch):
+    api = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
+    check_platform(
+        scratch, "gcp", "cloudrun",
+        {"GOOGLE_APPLICATION_CREDENTIALS": str(scratch.path / "credentials"), "GOOGLE_CLOUD_PROJECT": "model-project",
+         api + "RUN": "URL/", api + "IAM": "URL/", api + "EVENTARC": "URL/", api + "STORAGE": "URL/storage/v1/",
+         api + "CLOUDRESOURCEMANAGER": "URL/"},
+        "gcp/us-west1", "gs://gradients/run",
+        ["service-account", "store-role", "event-receiver", "service", "invoker", "trigger"], "service",
+        ("serviceAccounts/X", "allow model."))
+
+
+def check_azure(scratch):
+    check_platform(
+        scratch, "azure", "containerapps",
+        {"AZURE_TENANT_ID": "11111111-2222-3333-4444-555555555555",
+         "AZURE_CLIENT_ID": "66666666-7777-8888-9999-000000000000", "AZURE_CLIENT_SECRET": "model/secret+key",
+         "AZURE_SUBSCRIPTION_ID": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "AZURE_AUTHORITY_HOST": "URL",
+         "AZURE_RESOURCE_MANAGER_ENDPOINT": "URL"},
+        "azure/westus2", "az://gradients/rounds/run",
+        ["resource-group", "environment", "app", "role", "event-subscription"], "app",
+        ("DELETE group", "allow Model/group/delete"))
+
+
 # ---- machines cleanup ----
 
 def check_cleanup(scratch):
@@ -258,4 +348,6 @@ with Scratch() as scratch:
         skip_all("zip is not installed")
     check_aws(scratch)
     check_cleanup(scratch)
+    check_google(scratch)
+    check_azure(scratch)
 done_testing()

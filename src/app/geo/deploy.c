@@ -140,6 +140,7 @@ int app_geo_deploying_open(
 
 void app_geo_deploying_clear(struct app_geo_deploying *d)
 {
+    resource_party_clear(&d->party);
     if (d->lock >= 0)
         close(d->lock);
     d->lock = -1;
@@ -216,39 +217,17 @@ static int lay_out(struct app_geo_run *g,
     return choose(g, &q->training, e) < 0 ? -1 : app_geo_run_layout(g, e);
 }
 
-/* Whether a recorded resource is one of the functions'. */
-struct wanted {
-    const struct app_geo_functions *functions;
-};
-
-static bool is_wanted(void *context, const struct deploy_resource *r)
-{
-    const struct app_geo_functions *f = ((const struct wanted *)context)->functions;
-
-    for (size_t i = 0; i < f->n; i++) {
-        const struct geo_site *site = f->sites[i];
-        bool is_at = strcmp(site->cloud, r->cloud) == 0 && strcmp(site->region, r->region) == 0;
-        bool has_parent = *r->parent && strcmp(r->parent, f->items[i].in.bucket) != 0 &&
-                          strcmp(r->parent, f->items[i].in.account) != 0;
-        if (is_at && strcmp(f->items[i].name, r->name) == 0 && !has_parent)
-            return true;
-    }
-    return false;
-}
-
 /* What the training needed when it was deployed before goes after what it needs now was made. */
 static int deploy_all(struct app_geo_deploying *d,
                       const struct app_geo_functions *f,
                       const char *deployment,
                       struct err *e)
 {
-    struct wanted wanted = {f};
-
     for (size_t i = 0; i < f->n; i++)
         if (resources_deploy(&d->party, f->sites[i]->cloud, f->sites[i]->region, &f->items[i], e) <
             0)
             return -1;
-    return resources_destroy(&d->party, deployment, is_wanted, &wanted, e);
+    return resources_prune(&d->party, deployment, e);
 }
 
 static int answer_deployed(const struct app_geo_run *g,
@@ -347,7 +326,7 @@ static int run_destroy(struct app *app, const void *request, struct answer *out,
         .name = spec->name, .deployment = deployment, .dry_run = q->dry_run};
     if (answer_head(out, &head, e) < 0)
         return -1;
-    return resources_destroy(&d.party, deployment, NULL, NULL, e);
+    return resources_destroy(&d.party, deployment, e);
 }
 
 const struct operation geo_destroy_operation = {

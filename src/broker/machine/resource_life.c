@@ -83,6 +83,36 @@ static struct deploy_watch watch_of(struct resource_party *p)
 
 /* ---- deploying ---- */
 
+void resource_party_clear(struct resource_party *p)
+{
+    free(p->wanted);
+    p->wanted = NULL;
+    p->n_wanted = p->cap_wanted = 0;
+}
+
+static void want(struct resource_party *p, struct deploy *d, const struct deploy_function *f)
+{
+    struct deploy_resource all[DEPLOY_KINDS_MAX];
+    size_t n = deploy_resources(d, f, all);
+
+    for (size_t i = 0; i < n; i++) {
+        p->wanted = mem_room(p->wanted, p->n_wanted, &p->cap_wanted, sizeof *p->wanted);
+        p->wanted[p->n_wanted++] = all[i];
+    }
+}
+
+static bool is_wanted(const struct resource_party *p, const struct deploy_resource *r)
+{
+    for (size_t i = 0; i < p->n_wanted; i++) {
+        const struct deploy_resource *x = &p->wanted[i];
+        if (strcmp(x->cloud, r->cloud) == 0 && strcmp(x->region, r->region) == 0 &&
+            strcmp(x->kind, r->kind) == 0 && strcmp(x->name, r->name) == 0 &&
+            strcmp(x->parent, r->parent) == 0)
+            return true;
+    }
+    return false;
+}
+
 int resources_deploy(struct resource_party *p,
                      const char *cloud,
                      const char *region,
@@ -96,7 +126,10 @@ int resources_deploy(struct resource_party *p,
 
     if (!d)
         return -1;
-    return deploy_apply(d, f, &w, &why) < 0 ? err_set(e, why.err.kind, "%s", why.err.text) : 0;
+    if (deploy_apply(d, f, &w, &why) < 0)
+        return err_set(e, why.err.kind, "%s", why.err.text);
+    want(p, d, f);
+    return 0;
 }
 
 /* ---- destroying ---- */
@@ -104,8 +137,7 @@ int resources_deploy(struct resource_party *p,
 struct destroying {
     struct hand hand;
     struct deploy_watch watch;
-    resource_keep *keep;
-    void *context;
+    bool is_pruning;
     size_t failed;
     struct err first;
 };
@@ -115,7 +147,7 @@ static int destroy_one(void *context, const struct deploy_resource *r, struct er
     struct destroying *x = context;
     struct cloud_error why = {0};
 
-    if (x->keep && x->keep(x->context, r))
+    if (x->is_pruning && is_wanted(x->hand.party, r))
         return 0;
     if (cancelled(x->hand.party))
         return err_set(e, ERR_RETRY, "interrupted");
@@ -127,20 +159,25 @@ static int destroy_one(void *context, const struct deploy_resource *r, struct er
     return 0;
 }
 
-int resources_destroy(struct resource_party *p,
-                      const char *deployment,
-                      resource_keep *keep,
-                      void *context,
-                      struct err *e)
+static int destroy(struct resource_party *p, const char *deployment, bool prunes, struct err *e)
 {
-    struct destroying x = {
-        .hand = {.party = p}, .watch = watch_of(p), .keep = keep, .context = context};
+    struct destroying x = {.hand = {.party = p}, .watch = watch_of(p), .is_pruning = prunes};
     int result = resources_each(p->records, deployment, destroy_one, &x, e);
 
     hand_clear(&x.hand);
     if (result == 0 && x.failed > 1)
         return err_set(e, x.first.kind, "%s (and %zu more)", x.first.text, x.failed - 1);
     return result == 0 && x.failed ? err_set(e, x.first.kind, "%s", x.first.text) : result;
+}
+
+int resources_destroy(struct resource_party *p, const char *deployment, struct err *e)
+{
+    return destroy(p, deployment, false, e);
+}
+
+int resources_prune(struct resource_party *p, const char *deployment, struct err *e)
+{
+    return destroy(p, deployment, true, e);
 }
 
 /* ---- orphaned resources ---- */

@@ -39,7 +39,11 @@ struct resource_party {
     struct machines *records;
     struct deploy_options options;
     struct deploy_watch watch;
+    /* What the functions need that were deployed; zero at first. */
+    struct deploy_resource *wanted;
+    size_t n_wanted, cap_wanted;
 };
+void resource_party_clear(struct resource_party *p);
 
 /* Deploys a function: each resource is recorded before it is made. Repeatable. */
 int resources_deploy(struct resource_party *p,
@@ -47,14 +51,11 @@ int resources_deploy(struct resource_party *p,
                      const char *region,
                      const struct deploy_function *f,
                      struct err *e);
-/* Deletes the recorded resources of a deployment, but for those that keep says true for (NULL =
- * none). One that cannot be deleted now does not keep the others, and e is about the first. */
-typedef bool resource_keep(void *context, const struct deploy_resource *r);
-int resources_destroy(struct resource_party *p,
-                      const char *deployment,
-                      resource_keep *keep,
-                      void *context,
-                      struct err *e);
+/* Deletes the recorded resources of a deployment. One that cannot be deleted now does not keep the
+ * others, and e is about the first. */
+int resources_destroy(struct resource_party *p, const char *deployment, struct err *e);
+/* The same for those that no function needs that this party deployed. */
+int resources_prune(struct resource_party *p, const char *deployment, struct err *e);
 
 enum resource_finding {
     RESOURCE_ORPHAN = 1, /* it carries this home's tag, and no record has it */

@@ -160,7 +160,8 @@ static void work(struct cloud_model *m, const struct setting *s, const char *hom
     for (int i = 0; i < 3 && deploy(&p, s, 1024, &e) < 0; i++)
         *m->now_ms += 5000;
     deploy(&p, s, 2048, &e);
-    resources_destroy(&p, "shirts", NULL, NULL, &e);
+    resources_destroy(&p, "shirts", &e);
+    resource_party_clear(&p);
     machines_free(p.records);
 }
 
@@ -196,10 +197,11 @@ static bool clean_up(struct cloud_model *m, const char *home, struct err *e)
         if (i == 4)
             cloud_model_do(m, "{\"settings\": {\"faults\": 0}}");
         *e = (struct err){0};
-        is_clean = resources_destroy(&p, "shirts", NULL, NULL, e) == 0 &&
-                   resources_cleanup(&p, &how, e) == 0 && !how.open;
+        is_clean = resources_destroy(&p, "shirts", e) == 0 && resources_cleanup(&p, &how, e) == 0 &&
+                   !how.open;
         *m->now_ms += 45000;
     }
+    resource_party_clear(&p);
     machines_free(p.records);
     return is_clean;
 }
@@ -334,17 +336,19 @@ static void repeats(struct cloud_model *m, const struct setting *s)
     t.text[0] = '\0';
     CHECK(deploy(&p, s, 1024, &e) == 0 && all_are(&t, "unchanged"), "again: nothing changes");
     t.text[0] = '\0';
+    CHECK(resources_prune(&p, "shirts", &e) == 0 && !*t.text, "nothing else is there");
+    t.text[0] = '\0';
     CHECK(deploy(&p, s, 2048, &e) == 0 && strstr(t.text, " updated") &&
               strstr(t.text, " unchanged"),
           "with more memory: what differs is updated: %s", t.text);
     t.text[0] = '\0';
-    CHECK(resources_destroy(&p, "others", NULL, NULL, &e) == 0 && !*t.text,
-          "another training's: nothing");
-    CHECK(resources_destroy(&p, "shirts", NULL, NULL, &e) == 0 && all_are(&t, "deleted"),
-          "destroyed: %s%s", t.text, e.text);
+    CHECK(resources_destroy(&p, "others", &e) == 0 && !*t.text, "another training's: nothing");
+    CHECK(resources_destroy(&p, "shirts", &e) == 0 && all_are(&t, "deleted"), "destroyed: %s%s",
+          t.text, e.text);
     t.text[0] = '\0';
-    CHECK(resources_destroy(&p, "shirts", NULL, NULL, &e) == 0 && !*t.text, "again: nothing to do");
+    CHECK(resources_destroy(&p, "shirts", &e) == 0 && !*t.text, "again: nothing to do");
     CHECK(is_empty(m, s, left, sizeof left), "nothing is left: %s", left);
+    resource_party_clear(&p);
     machines_free(p.records);
     world_clear(&w);
 }
@@ -380,6 +384,7 @@ static void dry_runs(struct cloud_model *m, const struct setting *s)
               is_empty(m, s, left, sizeof left),
           "%s: a dry run shows %d calls, without secrets, and changes nothing: %s", s->cloud,
           shown.n, e.text);
+    resource_party_clear(&p);
     machines_free(p.records);
     world_clear(&w);
 }
@@ -426,6 +431,7 @@ static void orphans(struct cloud_model *m, const struct setting *s)
     how.dry_run = false;
     CHECK(resources_cleanup(&p, &how, &e) == 0 && is_empty(m, s, left, sizeof left),
           "and a cleanup deletes them: %s%s", left, e.text);
+    resource_party_clear(&p);
     machines_free(p.records);
     world_clear(&w);
 }
