@@ -54,7 +54,7 @@ PROGRAM := $(OUT)/tradewind
 # What is copied to other machines: of base and exec only what needs nothing but libc, and static, so
 # that it runs on any of them (sanitizers cannot be linked so).
 AGENT := $(OUT)/tradewind-agent
-AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames inuse jobfile mask reuse_line statefile) \
+AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames inuse jobfile mask notices reuse_line statefile) \
 	$(patsubst %,src/base/%.c,buf cachedir err file mem number time utf8)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 # The aggregator of geo-distributed trainings, as a function; and what workers link with: of the rooms

@@ -20,6 +20,16 @@
 
 static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim, &cloud_aws};
 
+const char *const cloud_providers[] = {"aws", NULL};
+
+bool cloud_is_provider(const char *name)
+{
+    for (size_t i = 0; cloud_providers[i]; i++)
+        if (strcmp(name, cloud_providers[i]) == 0)
+            return true;
+    return false;
+}
+
 static const enum err_kind kinds[] = {
     [CLOUD_FINE] = ERR_NONE,         [CLOUD_AUTH] = ERR_DENIED,
     [CLOUD_PERMISSION] = ERR_DENIED, [CLOUD_QUOTA] = ERR_NOFIT,
@@ -64,6 +74,13 @@ static const struct cloud_driver *find_driver(const char *name)
         if (strcmp(drivers[i]->name, name) == 0)
             return drivers[i];
     return NULL;
+}
+
+const char *cloud_some_region(const char *provider)
+{
+    const struct cloud_driver *driver = find_driver(provider);
+
+    return driver && driver->some_region ? driver->some_region : "";
 }
 
 static bool is_token(const char *text)
@@ -354,6 +371,24 @@ int cloud_check(struct cloud *c, cloud_visit_finding *visit, void *context, stru
     if (c->driver->check(c, visit, context, e) < 0)
         return failed(c, "check", "", e);
     return 0;
+}
+
+int cloud_sign_in(struct cloud *c, struct cloud_error *e)
+{
+    *e = (struct cloud_error){0};
+    if (!c->driver->sign_in)
+        return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no account",
+                          c->driver->name);
+    return c->driver->sign_in(c, e) < 0 ? failed(c, "sign in", "", e) : 0;
+}
+
+int cloud_regions(struct cloud *c, cloud_visit_region *visit, void *context, struct cloud_error *e)
+{
+    *e = (struct cloud_error){0};
+    if (!c->driver->regions)
+        return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no regions",
+                          c->driver->name);
+    return c->driver->regions(c, visit, context, e) < 0 ? failed(c, "list regions", "", e) : 0;
 }
 
 int64_t cloud_next_ms(struct cloud *c)

@@ -85,6 +85,7 @@ struct cloud_machine {
     /* How jobs get there: as in struct exec_host. driver "" = nothing can really run there (sim).
      */
     char exec_driver[16], address[256], root[256];
+    char private_address[64]; /* for machines of the same owner and region; "" = address does */
     double cpus, memory_gb;
     char accelerator[64]; /* "" = none */
     double accelerators;
@@ -160,6 +161,12 @@ struct cloud_options {
 };
 
 struct cloud;
+/* Names of the clouds on the network, where an account is needed and machines cost money; ends with
+ * NULL. */
+extern const char *const cloud_providers[];
+bool cloud_is_provider(const char *name);
+/* A region that every account has, for calls about the account. */
+const char *cloud_some_region(const char *provider);
 /* home, owner, troubles, region, key, admit and the texts of hosts stay as long as the cloud is
  * open. */
 struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
@@ -252,6 +259,20 @@ typedef int cloud_check_fn(struct cloud *c,
                            void *context,
                            struct cloud_error *e);
 cloud_check_fn cloud_check;
+
+/* Clouds on the network: finds credentials, and asks the cloud nothing about them. CLOUD_AUTH:
+ * there are none. Others: CLOUD_UNSUPPORTED. */
+typedef int cloud_sign_in_fn(struct cloud *c, struct cloud_error *e);
+cloud_sign_in_fn cloud_sign_in;
+
+/* Clouds on the network: the regions that the account may use, sorted; visit gets each. Others:
+ * CLOUD_UNSUPPORTED. */
+typedef int cloud_visit_region(void *context, const char *region, struct err *e);
+typedef int cloud_regions_fn(struct cloud *c,
+                             cloud_visit_region *visit,
+                             void *context,
+                             struct cloud_error *e);
+cloud_regions_fn cloud_regions;
 
 /* faults: when something will happen next by itself (a boot ends, a machine gets its notice, is
  * reclaimed, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX.

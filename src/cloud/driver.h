@@ -20,7 +20,9 @@ struct cloud {
 
 /* After -1 a driver has set e by cloud_fail, or e->err alone, whose kind decides then. */
 struct cloud_driver {
-    const char *name;  /* as written in options: "pool" */
+    const char *name; /* as written in options: "pool" */
+    const char
+        *some_region;  /* clouds on the network: one that every account has; NULL = it is none */
     bool sees_at_once; /* cloud_sees_at_once */
     int (*open)(struct cloud *c, struct err *e);
     void (*close)(struct cloud *c); /* also after a failed open: priv may be NULL */
@@ -32,6 +34,8 @@ struct cloud_driver {
     cloud_zones_fn *zones;           /* optional: NULL where there are none to choose from */
     cloud_clean_fn *clean;           /* optional: NULL where launches leave nothing */
     cloud_check_fn *check;           /* optional: NULL where there is no account */
+    cloud_sign_in_fn *sign_in;       /* optional: the same */
+    cloud_regions_fn *regions;       /* optional: the same */
     /* Optional: NULL where events cannot be foreseen. */
     int64_t (*next_ms)(struct cloud *c);
 };

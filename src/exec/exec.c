@@ -250,6 +250,16 @@ int exec_renew(const struct exec_host *h, double seconds, struct err *e)
     return call_agent(h, &(struct exec_call){.verb = "renew", .words = {text}}, e);
 }
 
+int exec_watch(const struct exec_host *h, const struct exec_watch *w, struct err *e)
+{
+    AUTO_MEM char *lease = mem_printf("%.3f", w->lease_s > 0 ? w->lease_s : 0);
+    struct exec_call call = {
+        .verb = "watch",
+        .words = {lease, w->power_off ? w->power_off : "", w->notices ? w->notices : "none"}};
+
+    return call_agent(h, &call, e);
+}
+
 int exec_claim(
     const struct exec_host *h, const char *token, double seconds, const char *label, struct err *e)
 {

@@ -20,6 +20,10 @@ struct exec_host {
     /* ssh: the instance for which jobs are sent and removed. What was sent with it is refused, or
      * goes, once a job was removed with it. NULL = no instance. */
     const char *token;
+    /* ssh: the home whose key and known hosts (clouds/ssh_key, clouds/known_hosts) are used, under
+     * this name instead of the address, which clouds use again. NULL = those of the user's own ssh.
+     */
+    const char *identity, *alias;
 };
 
 /* Where tradewind-agent is: $TRADEWIND_AGENT, beside the running program, in ../libexec of it. The
@@ -79,6 +83,19 @@ int exec_stop(
 /* Renews the lease of root: agents that wait there with their machine's power-off wait seconds on.
  */
 int exec_renew(const struct exec_host *h, double seconds, struct err *e);
+
+/* The watch over a machine that bills. */
+struct exec_watch {
+    double lease_s;        /* the lease: from now, from its renewals, and from the end of a job */
+    const char *power_off; /* by the shell, once, when the lease has lapsed; NULL = never */
+    const char *notices;   /* the cloud that gives notice of preemptions: "aws", "gcp", "azure";
+                            * NULL = none. exec/notices.h has the whole form */
+};
+/* Renews the lease of root, and starts the watch where none lives: a process over there that
+ * outlives us, powers the machine off when the lease has lapsed and no job runs, and passes notices
+ * on to the jobs. Repeatable: call it as soon as the machine answers, and instead of exec_renew
+ * after that. */
+int exec_watch(const struct exec_host *h, const struct exec_watch *w, struct err *e);
 
 /* root's home uses the machine from now on, for at most an hour unless it says so again; label says
  * to people who that is. ERR_NOFIT: another home does, "in use by LABEL". */

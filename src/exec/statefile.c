@@ -9,12 +9,13 @@
 #include <string.h>
 
 static const char *const causes[] = {
-    [STATE_EXIT] = "exit", [STATE_SIGNAL] = "signal", [STATE_STOPPED] = "stopped",
-    [STATE_TIME] = "time", [STATE_MEMORY] = "memory", [STATE_NO_START] = "no-start",
+    [STATE_EXIT] = "exit",           [STATE_SIGNAL] = "signal", [STATE_STOPPED] = "stopped",
+    [STATE_TIME] = "time",           [STATE_MEMORY] = "memory", [STATE_NO_START] = "no-start",
+    [STATE_PREEMPTED] = "preempted",
 };
 static const char *const kinds[] = {
-    [STATE_STARTED] = "started", [STATE_SAMPLE] = "sample", [STATE_USED] = "used",
-    [STATE_LEARNED] = "learned", [STATE_ENDED] = "ended",
+    [STATE_STARTED] = "started", [STATE_SAMPLE] = "sample",   [STATE_NOTICE] = "notice",
+    [STATE_USED] = "used",       [STATE_LEARNED] = "learned", [STATE_ENDED] = "ended",
 };
 
 const char *state_line_text(const struct state_line *s, char out[static STATE_LINE_MAX])
@@ -33,6 +34,10 @@ const char *state_line_text(const struct state_line *s, char out[static STATE_LI
                      " sent=%" PRIu64 " log=%" PRIu64 " gpu=%.0f",
                      s->at_ms, s->cpu_s, s->memory_mb, s->received, s->sent, s->log_bytes,
                      s->gpu_percent);
+        break;
+    case STATE_NOTICE:
+        n = snprintf(out, room, "%" PRId64 " notice until=%" PRId64 " text=%s", s->at_ms,
+                     s->until_ms, s->text);
         break;
     case STATE_USED:
         n = snprintf(out, room, "%" PRId64 " used text=%s", s->at_ms, s->text);
@@ -101,6 +106,7 @@ static const struct {
     {"log", offsetof(struct state_line, log_bytes), COUNT},
     {"files", offsetof(struct state_line, files), COUNT},
     {"gpu", offsetof(struct state_line, gpu_percent), REAL},
+    {"until", offsetof(struct state_line, until_ms), COUNT},
     {"runtime_s", offsetof(struct state_line, runtime_s), REAL},
 };
 

@@ -18,15 +18,23 @@
 
 #define STATE_LINE_MAX 4096
 
-enum state_kind { STATE_STARTED, STATE_SAMPLE, STATE_USED, STATE_LEARNED, STATE_ENDED };
+enum state_kind {
+    STATE_STARTED,
+    STATE_SAMPLE,
+    STATE_NOTICE, /* the cloud takes the machine away: the job is told to end */
+    STATE_USED,
+    STATE_LEARNED,
+    STATE_ENDED,
+};
 /* Why it ended. */
 enum state_cause {
-    STATE_EXIT,     /* by itself: code */
-    STATE_SIGNAL,   /* by a signal that tradewind did not send: code = 128 + signal */
-    STATE_STOPPED,  /* because it was asked to */
-    STATE_TIME,     /* over its time limit */
-    STATE_MEMORY,   /* over its memory limit */
-    STATE_NO_START, /* the command could not be started: text says why */
+    STATE_EXIT,      /* by itself: code */
+    STATE_SIGNAL,    /* by a signal that tradewind did not send: code = 128 + signal */
+    STATE_STOPPED,   /* because it was asked to */
+    STATE_TIME,      /* over its time limit */
+    STATE_MEMORY,    /* over its memory limit */
+    STATE_NO_START,  /* the command could not be started: text says why */
+    STATE_PREEMPTED, /* because the cloud takes the machine away: text says which, and when */
 };
 
 struct state_line {
@@ -37,12 +45,14 @@ struct state_line {
     uint64_t received, sent; /* SAMPLE, ENDED: bytes of network */
     uint64_t log_bytes;      /* SAMPLE, ENDED: of its log, until then */
     double gpu_percent;      /* SAMPLE; < 0 = there is none */
+    int64_t until_ms;        /* NOTICE: from then on the machine may be gone */
     uint64_t files;          /* LEARNED: lines USED before it */
     int code;                /* ENDED */
     double runtime_s;        /* ENDED */
     enum state_cause cause;  /* ENDED */
-    char text[1024];         /* STARTED: how limits are enforced; USED: a path in work/; LEARNED:
-                              * why all code counts, "" = it does not; ENDED: in plain words */
+    char text[1024]; /* STARTED: how limits are enforced; NOTICE: in plain words; USED: a path in
+                      * work/; LEARNED: why all code counts, "" = it does not; ENDED: in plain words
+                      */
 };
 
 /* The longest path of a USED line. */

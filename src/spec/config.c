@@ -11,6 +11,7 @@
 #include "spec/value.h"
 #include "spec/yaml.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pwd.h>
@@ -166,10 +167,13 @@ static const struct reader_field catalog_fields[] = {
 };
 
 static const struct reader_field limits_fields[] = {
+    {"boot_s", INTO(NUMBER, limits.boot_s), 1, 1e6},
     {"cache_gb", INTO(NUMBER, limits.cache_gb), 0, MAX_CACHE_GB},
     {"host_lost_s", INTO(NUMBER, limits.host_lost_s), 1, 1e9},
+    {"lease_s", INTO(NUMBER, limits.lease_s), 10, 86400 * 7.0},
     {"jobs_per_user", INTO(COUNT, limits.jobs_per_user), 1, 1e6},
     {"log_mb", INTO(NUMBER, limits.log_mb), 0.01, 1e6},
+    {"max_usd_per_hour", INTO(USD, limits.max_usd_per_hour), 0, MAX_USD},
     {"max_usd_per_month", INTO(USD, limits.max_usd_per_month), 0, MAX_USD},
     {0},
 };
@@ -309,6 +313,24 @@ static void read_insecure(const struct reader_value *v, void *into)
     reader_bool(v, &((struct config *)into)->insecure);
 }
 
+/* "203.0.113.0/24": clouds check the rest. */
+static void read_admit(const struct reader_value *v, void *into)
+{
+    const char *text;
+    unsigned char address[16];
+    char host[64];
+    int bits, end = 0;
+
+    if (!reader_text(v, &text))
+        return;
+    if (sscanf(text, "%63[0-9.]/%d%n", host, &bits, &end) == 2 && !text[end] && bits >= 0 &&
+        bits <= 32 && inet_pton(AF_INET, host, address) == 1)
+        ((struct config *)into)->admit = reader_printf(v->r, "%s", text);
+    else
+        reader_error(v->r, v->line, "%s: \"%.60s\" is not a network such as 203.0.113.0/24",
+                     v->field, text);
+}
+
 /* Relative to the file that names it, so that it means the same wherever the program is started. */
 static void read_throughputs(const struct reader_value *v, void *into)
 {
@@ -322,6 +344,7 @@ static void read_throughputs(const struct reader_value *v, void *into)
 }
 
 static const struct reader_field fields[] = {
+    {"admit", .read = read_admit},
     {"store", .read = read_store},
     {"endpoint", .read = read_endpoint},
     {"region", INTO(NAME, region)},
@@ -504,6 +527,9 @@ static void set_defaults(struct config *c, struct settings *s)
     c->limits = (struct config_limits){
         .jobs_per_user = 4,
         .max_usd_per_month = (double)INFINITY,
+        .max_usd_per_hour = (double)INFINITY,
+        .boot_s = 900,
+        .lease_s = 3600,
         .cache_gb = 10,
         .host_lost_s = 300,
         .log_mb = 1024,
@@ -513,8 +539,10 @@ static void set_defaults(struct config *c, struct settings *s)
     c->store = "dir:objects";
     c->path_style = -1;
     put(s, "store", c->store, CONFIG_DEFAULT, 0);
+    put_number(s, "limits.boot_s", c->limits.boot_s);
     put_number(s, "limits.cache_gb", c->limits.cache_gb);
     put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
+    put_number(s, "limits.lease_s", c->limits.lease_s);
     put_number(s, "limits.host_lost_s", c->limits.host_lost_s);
     put_number(s, "limits.log_mb", c->limits.log_mb);
     put_number(s, "prices.vcpu_hour", c->prices.vcpu_hour_usd);

@@ -34,9 +34,12 @@ struct config_host {
 struct config_limits {
     unsigned jobs_per_user;   /* launching or running at once */
     double max_usd_per_month; /* INFINITY = not said */
-    double cache_gb;          /* of what was read from a far store, in home; 0 = none */
-    double host_lost_s;       /* a host that does not answer for so long is given up */
-    double log_mb;            /* kept of the log of a job */
+    double max_usd_per_hour;  /* of machines of clouds, all together; INFINITY = not said */
+    double boot_s;      /* a machine of a cloud that does not answer for so long is given up */
+    double cache_gb;    /* of what was read from a far store, in home; 0 = none */
+    double lease_s;     /* a machine of a cloud powers itself off when its broker is away */
+    double host_lost_s; /* a host that does not answer for so long is given up */
+    double log_mb;      /* kept of the log of a job */
 };
 
 /* Addresses in place of the clouds' own; NULL = their own. */
@@ -87,8 +90,11 @@ struct config {
     const char *throughputs;       /* path of the user's throughput table, from home; NULL = none */
     const char *store;             /* "dir:objects": objects below home; or a bucket's URL */
     const char *endpoint, *region; /* of a bucket; NULL = not said */
-    int path_style;                /* of a bucket: 1, 0, -1 = not said */
-    bool insecure;                 /* http:// may lead to other machines */
+    /* The network that may reach port 22 of launched machines, "203.0.113.0/24"; NULL = the address
+     * that this machine has on the internet. */
+    const char *admit;
+    int path_style;                  /* of a bucket: 1, 0, -1 = not said */
+    bool insecure;                   /* http:// may lead to other machines */
     struct config_setting *settings; /* all of them, sorted by key */
     size_t n_settings;
 };

@@ -399,6 +399,8 @@ struct spec *spec_parse(const char *name,
     struct spec_finding findings[SPEC_MAX_FINDINGS];
     struct reader r = {.arena = s->arena, .spec = s, .base_dir = base_dir, .findings = findings};
 
+    s->text = arena_dup_n(s->arena, text, len);
+    s->base_dir = base_dir ? arena_dup(s->arena, base_dir) : NULL;
     if (findings_out) {
         *findings_out = NULL;
         *n_out = 0;

@@ -61,4 +61,18 @@ missing=$(while read -r action; do
     [ "$action" = GetCallerIdentity ] || grep -q ":$action\"" <<<"$policy" || echo "$action"
 done <calls)
 is "$missing" "" "the policy has every action"
+# Every permission that the calls of Google and Azure name is in the text.
+page=$(tr -s ' \n' ' ' <"$root/docs/clouds.md")
+grep -ohE '"(iam|storage|resourcemanager|run|eventarc)\.[a-zA-Z.]+"' "$root"/src/cloud/deploy/google.c |
+    tr -d '"' | sort -u >calls
+missing=$(while read -r name; do
+    [[ $page == *"${name%.*}."* && $page == *".${name##*.}"* ]] || echo "$name"
+done <calls)
+is "$missing" "" "the permissions of functions on Google Cloud"
+grep -ohE '"Microsoft[A-Za-z./]+/(read|write|delete)"' "$root"/src/cloud/deploy/azure.c | tr -d '"' |
+    sort -u >calls
+missing=$(while read -r name; do
+    [[ $page == *"${name%/*}/"* ]] || echo "$name"
+done <calls)
+is "$missing" "" "the permissions of functions on Azure"
 done_testing

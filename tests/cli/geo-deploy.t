@@ -343,7 +343,26 @@ def check_cleanup(scratch):
     model.end()
 
 
+def check_image():
+    """The image has the packages of every library that the program needs."""
+    if not shutil.which("dpkg"):
+        return
+    have = (ROOT / "packaging/function.dockerfile").read_text()
+    listed = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True).stdout
+    missing = []
+    for path in re.findall(r"=> (/\S+)", listed):
+        found = subprocess.run(["dpkg", "-S", os.path.realpath(path)], capture_output=True, text=True).stdout
+        package = found.split(":")[0]
+        if package and package not in have and package not in ("libc6", "libgcc-s1") and \
+                not re.match("lib(asan|ubsan|stdc)", package):
+            missing.append(package)
+    known = {"libgnutls30", "libp11-kit0", "libidn2-0", "libunistring2", "libtasn1-6", "libnettle8",
+             "libhogweed6", "libgmp10", "libffi8"}  # what libmicrohttpd12 depends on
+    equal(sorted(set(missing) - known), [], "packaging/function.dockerfile has the program's libraries")
+
+
 with Scratch() as scratch:
+    check_image()
     if not shutil.which("zip"):
         skip_all("zip is not installed")
     check_aws(scratch)

@@ -7,7 +7,7 @@ Prints NAME_MODEL=URL once it listens, on a free port of 127.0.0.1, and ends wit
 
 --clock: eight bytes, little-endian milliseconds since 1970, which are the time; else the real one.
 POST /control begins anew with the settings of its body; GET /control tells the state as JSON;
-POST /control/do {"ACTION": ...} changes it: {"preempt": true} reclaims every spot instance,
+POST /control/do {"ACTION": ...} changes it: {"preempt": true} or {"preempt": [IDS]} reclaims spot instances,
 {"detach": true} leaves disks and the like of instances that end, {"settings": {...}} changes settings,
 {"tick": 0} changes nothing. GET /ip answers as a service that tells our address.
 
@@ -54,9 +54,23 @@ class Model:
 
     def __init__(self, clock, settings):
         self.clock = clock
+        self.lock = threading.Lock()  # of all calls
         self.reset(settings)
 
+    @staticmethod
+    def cannot_serve(settings):
+        """Why a model with these settings cannot be served, or nothing."""
+        return ""
+
+    def banner(self):
+        """What is printed after the address."""
+        return ""
+
+    def stop(self):
+        """Ends what begin began."""
+
     def reset(self, settings):
+        self.stop()
         self.settings = settings
         self.random = random.Random(settings.get("seed", 0))
         self.things = {}  # id -> thing
@@ -155,7 +169,7 @@ class Model:
     def do(self, what):
         if what.get("preempt"):
             for t in self.of("instance"):
-                if t["spot"]:
+                if t["spot"] and (what["preempt"] is True or t["id"] in what["preempt"]):
                     self.preempt(t)
         if "detach" in what:
             self.detach = what["detach"]
@@ -210,7 +224,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle_method(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         what = self.command + " " + self.path
-        with self.lock:
+        with self.model.lock:
             if what == "GET /ip":
                 self.answer(200, "203.0.113.7\n", "text/plain")
             elif what == "GET /control":
@@ -229,14 +243,20 @@ class Handler(BaseHTTPRequestHandler):
 
 def serve(name, model_class, handler_class):
     arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+    settings = json.loads(arguments.get("--settings", "{}"))
+    reason = model_class.cannot_serve(settings)
+    if reason:
+        sys.exit("tests/servers: " + reason)
     clock = None
     if "--clock" in arguments:
         with open(arguments["--clock"], "rb") as f:
             clock = mmap.mmap(f.fileno(), 8, access=mmap.ACCESS_READ)
-    handler_class.lock = threading.Lock()
-    handler_class.model = model_class(clock, json.loads(arguments.get("--settings", "{}")))
+    handler_class.model = model = model_class(clock, settings)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_class)
     server.daemon_threads = True
-    print("%s_MODEL=http://127.0.0.1:%d" % (name, server.server_port), flush=True)
+    sys.stdout.write("%s_MODEL=http://127.0.0.1:%d\n%s" % (name, server.server_port, model.banner()))
+    sys.stdout.flush()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()
+    with model.lock:
+        model.stop()

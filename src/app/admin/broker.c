@@ -4,6 +4,7 @@
 #include "app/admin/admin.h"
 #include "app/core/lake_open.h"
 #include "app/job/resources.h"
+#include "app/run/failover.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "broker/daemon/client.h"
@@ -51,7 +52,8 @@ int admin_broker_serve(struct app *app, int ready_fd, struct err *e)
                                      .memory_mb = room.memory_mb,
                                      .idle_s = IDLE_S,
                                      .store_wait_s = STORE_WAIT_S,
-                                     .ready_fd = ready_fd};
+                                     .ready_fd = ready_fd,
+                                     .replan = app_run_failover};
     if (take_seconds(app, "TRADEWIND_BROKER_IDLE_S", &options.idle_s, e) < 0 ||
         take_seconds(app, "TRADEWIND_BROKER_STORE_WAIT_S", &options.store_wait_s, e) < 0)
         return -1;

@@ -10,6 +10,7 @@
 #include "broker/daemon/client.h"
 #include "broker/daemon/host.h"
 #include "broker/machine/bill.h"
+#include "broker/machine/clouds.h"
 #include "broker/sim/simulate.h"
 #include "exec/exec.h"
 #include "lake/job/job.h"
@@ -20,9 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A running broker may take this long to release the machine of a job that ended. */
-#define BROKER_MS ((int64_t)120 * 1000)
 
 /* ---- a machine ---- */
 
@@ -132,7 +130,7 @@ static struct admin_machine machine_of(const struct machine *m,
         .zone = f->zone,
         .instance_type = f->instance_type,
         .spot = f->spot,
-        .state = machine_state_text(m->state),
+        .state = m->kept_until_ms > now_ms ? "kept" : machine_state_text(m->state),
         .since = time_iso(m->since_ms, texts->since),
         .run = f->run,
         .job = f->job,
@@ -210,7 +208,10 @@ struct cleanup {
     struct runs *runs;
     char *agent; /* looked for when it is needed first */
     size_t open;
-    size_t unclear;    /* hosts that stay leased */
+    size_t unclear;                /* hosts that stay leased */
+    size_t unseen;                 /* clouds and regions that could not be looked at */
+    const char *provider, *region; /* of the leftovers at hand */
+    char location[100];
     bool is_forgotten; /* the machine at hand is released without an answer */
 };
 
@@ -241,36 +242,16 @@ static bool broker_runs(const char *home)
     return c != NULL;
 }
 
-/* A running broker terminates the machine of a job that ended just now; the next broker takes up a
- * running job. A job that no project has is over. */
-static int is_job_over(struct cleanup *s, int64_t job, struct err *e)
-{
-    struct err why = {0};
-    struct lake *l = app_lake(s->app, e);
-    struct lake_job record;
-    bool is_known;
-
-    if (!l)
-        return -1;
-    if (lake_job_load(l, job, NULL, &record, &why) == 0) {
-        bool leaving = s->has_broker && time_epoch_ms() - record.finished_ms < BROKER_MS;
-        return lake_job_state_final(record.state) && !leaving ? 1 : MACHINE_NEEDED;
-    }
-    if (why.kind != ERR_NOTFOUND)
-        return err_set(e, why.kind, "%s", why.text);
-    if (lake_job_exists(l, job, &is_known, e) < 0)
-        return -1;
-    return is_known ? MACHINE_NEEDED : 1;
-}
-
 static int is_over(void *context, int64_t run, int64_t job, struct err *e)
 {
     struct cleanup *s = context;
     AUTO_CLEAR(run) struct run r = {0};
     struct err why = {0};
 
-    if (job)
-        return is_job_over(s, job, e);
+    if (job) {
+        struct lake *l = app_lake(s->app, e);
+        return l ? clouds_job_over(l, job, s->has_broker, e) : -1;
+    }
     if (runs_get(s->runs, run, &r, &why) == 0)
         return r.state != RUN_GOING;
     return why.kind == ERR_NOTFOUND ? 1 : err_set(e, why.kind, "%s", why.text);
@@ -373,7 +354,7 @@ static int close_bills(struct cleanup *s, struct err *e)
 static int clean_pool(struct cleanup *s, const struct config *c, struct err *e)
 {
     struct machine_cleanup how = {.dry_run = !s->request->yes,
-                                  .leave_ms = s->has_broker ? BROKER_MS : 0,
+                                  .leave_ms = s->has_broker ? CLOUDS_BROKER_MS : 0,
                                   .is_over = is_over,
                                   .clear = clear,
                                   .tell = tell,
@@ -388,6 +369,98 @@ static int clean_pool(struct cleanup *s, const struct config *c, struct err *e)
     return s->request->yes ? check_forgotten(s, true, e) : 0;
 }
 
+/* ---- clouds ---- */
+
+static int tell_leftover(
+    void *context, const char *kind, const char *id, const char *why, struct err *e)
+{
+    struct cleanup *s = context;
+    char found[200];
+    const struct admin_orphan item = {
+        .machine = {.cloud = s->provider,
+                    .provider = s->provider,
+                    .region = s->region,
+                    .location = s->location,
+                    .type = id,
+                    .instance_type = "",
+                    .zone = "",
+                    .id = id,
+                    .state = "",
+                    .since = "",
+                    .token = "",
+                    .reason = "",
+                    .expires_at = "",
+                    .stage = FIELD_NONE,
+                    .age_s = (double)NAN},
+        .found = found,
+        .error = why,
+    };
+
+    snprintf(found, sizeof found, "%.100s that no machine needs", kind);
+    s->open += s->request->yes && why;
+    return answer_item(s->out, &item, e);
+}
+
+static int end_at_cloud(void *context, struct machine *m, const char *reason, struct err *e)
+{
+    struct cleanup *s = context;
+    int64_t over_ms = bill_over_ms(app_lake(s->app, NULL), m->facts.job, time_epoch_ms());
+
+    return machine_start_release(s->records, m, reason, over_ms, e);
+}
+
+/* A region that cannot be asked leaves the others to be cleaned. */
+static int clean_region(void *context,
+                        const char *provider,
+                        const char *region,
+                        const struct err *unlisted,
+                        struct err *e)
+{
+    struct cleanup *s = context;
+    AUTO_CLEAR(clouds_handle) struct clouds_handle h = {0};
+    struct machine_cleanup how = {.dry_run = !s->request->yes,
+                                  .region = region,
+                                  .leave_ms = s->has_broker ? CLOUDS_BROKER_MS : 0,
+                                  .is_over = is_over,
+                                  .clear = end_at_cloud,
+                                  .tell = tell,
+                                  .context = s};
+    struct cloud_error failure = {0};
+    struct err why = {0};
+
+    if (unlisted) {
+        app_notice(s->app, "%s: not looked at: %s", provider, unlisted->text);
+        s->unseen++;
+        return 0;
+    }
+    snprintf(s->location, sizeof s->location, "%s/%s", provider, region);
+    app_status(s->app, "asking %s", s->location);
+    if (clouds_open(&h, s->home, s->records, provider, region, false, &why) < 0 ||
+        machine_reconcile(&h.provisioner, &how, &why) < 0) {
+        app_notice(s->app, "%s: not looked at: %s", s->location, why.text);
+        s->unseen++;
+        return 0;
+    }
+    s->open += how.open;
+    s->provider = provider;
+    s->region = region;
+    /* What launches share is needed as long as there are machines. */
+    if (how.open || s->has_broker)
+        return 0;
+    if (cloud_clean(h.provisioner.cloud, !s->request->yes, tell_leftover, s, &failure) < 0) {
+        app_notice(s->app, "%s: not cleaned up: %s", s->location, failure.err.text);
+        s->unseen++;
+    }
+    return app_check_cancelled(s->app, e);
+}
+
+static int clean_clouds(struct cleanup *s, struct err *e)
+{
+    if (clouds_each_region(s->home, s->records, true, clean_region, s, e) < 0)
+        return err_wrap(e, "clean up clouds");
+    return close_bills(s, e);
+}
+
 static int clean_all(struct cleanup *s, const struct config *c, struct err *e)
 {
     struct machine_cleanup how = {.dry_run = !s->request->yes, .tell = tell, .context = s};
@@ -397,7 +470,7 @@ static int clean_all(struct cleanup *s, const struct config *c, struct err *e)
     if (simulate_cleanup(c->home, s->runs, s->records, &how, e) < 0)
         return err_wrap(e, "clean up simulations");
     s->open = how.open;
-    return clean_pool(s, c, e);
+    return clean_pool(s, c, e) < 0 ? -1 : clean_clouds(s, e);
 }
 
 static int run_cleanup(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -416,8 +489,13 @@ static int run_cleanup(struct app *app, const void *request, struct answer *out,
     free(s.agent);
     if (done == 0)
         done = admin_clean_functions(app, s.request->yes, out, &s.open, e);
-    if (done < 0 || !s.request->yes || !s.open)
+    if (done < 0 || (!s.unseen && (!s.request->yes || !s.open)))
         return done;
+    if (!s.open || !s.request->yes) {
+        err_set(&out->late, ERR_RETRY, "%zu %s not looked at: machines there may still cost money",
+                s.unseen, s.unseen == 1 ? "cloud or region was" : "clouds or regions were");
+        return done;
+    }
     err_set(&out->late, ERR_RETRY, "%zu %s not confirmed to be gone; retry in a minute%s%s%s",
             s.open, s.open == 1 ? "machine is" : "machines are", s.unclear ? ", or add " : "",
             s.unclear ? answer_spell(out, "forget", option) : "",

@@ -32,6 +32,11 @@ void app_plan_free(struct app_plan *p)
 
 static struct plan_world world_of(const struct app_plan *p, const struct app_plan_settings *s)
 {
+    const union {
+        const struct app_plan *from;
+        void *to; /* which app_plan_allows only reads */
+    } context = {p};
+
     return (struct plan_world){
         .spec = p->spec,
         .catalog = p->catalog,
@@ -42,6 +47,8 @@ static struct plan_world world_of(const struct app_plan *p, const struct app_pla
         .cloud = s->cloud,
         .region = s->region,
         .max_hourly_usd = s->max_hourly_usd,
+        .allows = p->clouds[0] || p->allows ? app_plan_allows : NULL,
+        .context = context.to,
     };
 }
 

@@ -17,7 +17,7 @@
 static const struct field request_fields[] = {PLAN_PIPELINE_FIELDS(struct plan_request, ),
                                               PLAN_GOAL_FIELDS(struct plan_request, ),
                                               PLAN_WORLD_FIELDS(struct plan_request, )};
-static const struct record request_record =
+const struct record app_plan_request_record =
     RECORD("request to plan", struct plan_request, request_fields);
 
 static int check_env(const struct plan_request *q, const struct answer *out, struct err *e)
@@ -102,7 +102,7 @@ struct spec *app_plan_read_spec(const struct plan_request *q,
                                 struct err *e)
 {
     if (q->pipeline)
-        return spec_parse(q->file ? q->file : "pipeline", q->pipeline, strlen(q->pipeline), NULL,
+        return spec_parse(q->file ? q->file : "pipeline", q->pipeline, strlen(q->pipeline), q->base_dir,
                           findings_out, n_out, e);
     if (q->file)
         return spec_load(q->file, findings_out, n_out, e);
@@ -123,7 +123,7 @@ int app_plan_open(struct app_plan *p,
     p->begun_s = p->now_s();
     p->arena = arena_new(TEXTS_MAX_BYTES);
     p->request = *q;
-    if (check_env(q, out, e) < 0 || record_keep(&request_record, &p->request, p->arena, e) < 0)
+    if (check_env(q, out, e) < 0 || record_keep(&app_plan_request_record, &p->request, p->arena, e) < 0)
         return -1;
     q = &p->request;
     p->solve_limit_s = q->solve_limit_s;

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/err.h"
+#include "broker/core/offer.h"
 #include "plan/plan.h"
 
 #include <math.h>
@@ -48,7 +49,9 @@ struct plan_request {
     const char *catalog;     /* directory of CSV files; NULL = the catalog in use */
     const char *throughputs; /* file; NULL = as configured */
     struct field_list env;   /* KEY=VALUE */
+    const char *base_dir; /* where relative inputs of `pipeline` start; NULL = nowhere; no field */
 };
+extern const struct record app_plan_request_record;
 extern const char *const app_plan_market_choices[4];
 extern const char *const app_plan_risk_choices[3];
 extern const char *const app_plan_solver_choices[4];
@@ -133,6 +136,7 @@ struct app_plan_suggestion {
 };
 #define APP_PLAN_SUGGESTIONS_MAX 2
 
+#define APP_PLAN_CLOUDS_MAX 8
 /* Everything about one pipeline that has been asked and answered. */
 struct app_plan {
     struct plan_request request; /* a copy in arena */
@@ -160,6 +164,11 @@ struct app_plan {
     struct plan_point optimum;
     struct app_plan_suggestion suggestions[APP_PLAN_SUGGESTIONS_MAX];
     size_t n_suggestions;
+    const char *clouds[APP_PLAN_CLOUDS_MAX]; /* plan with these alone; NULL after the last; none =
+                                              * with all */
+    /* Offers that clouds refuse are left out; NULL = all may be used. */
+    bool (*allows)(void *context, const struct job_offer *offer);
+    void *allows_context;
 };
 
 void app_plan_free(struct app_plan *p);
@@ -176,6 +185,31 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e);
 
 /* The question that settings ask, to be refined by the caller. */
 struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan_settings *s);
+/* ---- for machines of clouds ---- */
+
+/* `on` of plans that any cloud may carry out; else it is a cloud's name. */
+#define APP_PLAN_ANY_CLOUD "cloud"
+/* Plans with clouds on the network alone: with those of `on` that there are credentials for.
+ * ERR_DENIED: there are none. */
+int app_plan_limit_clouds(struct app *app, struct app_plan *p, const char *on, struct err *e);
+bool app_plan_allows_cloud(const struct app_plan *p, const char *cloud);
+/* Whether the plan may use this offer in that market: context is a struct app_plan. As `allows` of
+ * struct plan_world. */
+bool app_plan_allows(void *context,
+                     const struct catalog_kind *kind,
+                     const struct catalog_offer *offer,
+                     bool spot);
+/* The offer of a stage that is planned. */
+void app_plan_offer(const struct app_plan *p, size_t stage, struct job_offer *out);
+/* The request as JSON, with the text of the pipeline. New string; NULL: e. */
+char *app_plan_request_text(const struct app_plan *p, const char *on, struct err *e);
+/* app_plan_open and app_plan_limit_clouds with such a text. Texts are in the arena. */
+int app_plan_open_recorded(struct app *app,
+                           struct app_plan *p,
+                           const char *text,
+                           struct arena *arena,
+                           struct err *e);
+
 /* The best plan within each cloud that offers something for every stage, as far as the time for
  * side questions allows. Cannot fail: there is a plan already. */
 void app_plan_ask_singles(struct app_plan *p);

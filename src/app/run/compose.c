@@ -129,6 +129,8 @@ static int compose_plan(struct app_run_draft *c,
     out->price_usd_per_hour = s->price_usd_per_hour * s->nodes;
     out->planned_s = s->setup_s + s->run_s;
     out->planned_microusd = s->compute_microusd + s->transfer_microusd + s->storage_microusd;
+    if (c->order->location->is_cloud)
+        app_plan_offer(c->plan, (size_t)(stage - c->plan->spec->stages), &out->offer);
     return compose_size(c, stage, s, out, e);
 }
 
@@ -265,6 +267,12 @@ static int compose_all(struct app_run_draft *c, struct err *e)
     out->name = app_run_draft_keep(c, c->plan->spec->name);
     out->file = app_run_draft_keep(c, c->plan->spec->file);
     out->on = c->order->location->on;
+    if (c->order->location->is_cloud) {
+        AUTO_MEM char *request = app_plan_request_text(c->plan, out->on, e);
+        if (!request)
+            return -1;
+        out->request = app_run_draft_keep(c, request);
+    }
     out->planned_s = c->plan->answer.plan.time_s;
     out->planned_microusd = c->plan->answer.plan.cost_microusd;
     out->stages = app_run_draft_alloc(c, n, sizeof *out->stages);

@@ -112,6 +112,18 @@ static int note_lack(struct looking *l, const struct spec_stage *s, struct err *
     return 0;
 }
 
+/* Those of the planned machine. */
+static struct app_job_gpus planned_gpus(const struct looking *l, size_t i)
+{
+    const struct catalog_kind *kind = l->plan->answer.plan.stages[i].kind;
+
+    if (!(kind->accelerator_count > 0))
+        return (struct app_job_gpus){.gpu_type = ""};
+    return (struct app_job_gpus){
+        .gpus = (unsigned)fmax(ceil(kind->accelerator_count), 1),
+        .gpu_type = arena_dup(l->out->arena, catalog_text(l->plan->catalog, kind->accelerator))};
+}
+
 /* The first of its accelerators that is there. */
 static int look_at(struct looking *l, size_t i, struct err *e)
 {
@@ -119,6 +131,10 @@ static int look_at(struct looking *l, size_t i, struct err *e)
     unsigned nodes = l->plan->answer.plan.stages[i].nodes;
     bool asks = false;
 
+    if (l->location->is_cloud) {
+        l->out->stages[i] = planned_gpus(l, i);
+        return 0;
+    }
     for (size_t k = 0; k < s->n_alternatives; k++)
         for (size_t m = 0; m < s->alternatives[k].n_accelerators; m++) {
             const struct gpus_wish wish = wish_of(&s->alternatives[k].accelerators[m]);

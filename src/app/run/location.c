@@ -1,6 +1,7 @@
 #include "app/run/location.h"
 
 #include "base/buf.h"
+#include "broker/machine/clouds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,10 +33,11 @@ static int no_such_group(const struct config *c, const char *field, const char *
     put_groups(c, &groups);
     if (c->n_hosts == 0)
         return err_set(e, ERR_USAGE,
-                       "%s %.60s: neither local nor sim, and there are no host groups yet: name "
-                       "some under hosts: in %s",
+                       "%s %.60s: neither local, sim nor a cloud, and there are no host groups yet: "
+                       "name some under hosts: in %s",
                        field, on, c->file);
-    return err_set(e, ERR_USAGE, "%s %.60s: neither local nor sim nor a host group; there %s %s",
+    return err_set(e, ERR_USAGE,
+                   "%s %.60s: neither local, sim, a cloud nor a host group; there %s %s",
                    field, on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
 }
 
@@ -80,6 +82,11 @@ int app_run_location_find(const struct config *c,
         return 0;
     }
     out->on = group_meant(c, on);
+    if (!out->on && clouds_are_meant(on)) {
+        out->on = on;
+        out->is_cloud = true;
+        return 0;
+    }
     if (!out->on)
         return no_such_group(c, field, on, e);
     for (size_t i = 0; i < c->n_hosts && out->n_hosts < HOSTS_MAX; i++)
@@ -94,7 +101,9 @@ int app_run_location_find(const struct config *c,
 /* clang-format off */
 #define WHERE(TYPE, member) FIELD(TYPE, struct app_run_where, member)
 static const struct field where_fields[] = {
-    {"on", WHERE(TEXT, on), .help = "local, sim, ssh for all hosts, or a host group."},
+    {"on", WHERE(TEXT, on),
+     .help = "local, sim, ssh for all hosts, a host group, cloud for any cloud, or a cloud."},
+    {"cloud", WHERE(BOOL, is_cloud), .help = "Whether machines of clouds are launched."},
     {"hosts", WHERE(COUNT, hosts), .help = "Number of hosts; 0 = this machine."},
     {"low_usd_per_hour", WHERE(REAL, low_usd_per_hour), .unit = "USD/h",
      .help = "Lowest price of a host."},
@@ -110,6 +119,7 @@ const struct record app_run_where_record =
 struct app_run_where app_run_location_where(const struct app_run_location *p)
 {
     struct app_run_where w = {.on = p->on,
+                              .is_cloud = p->is_cloud,
                               .hosts = p->n_hosts,
                               .low_usd_per_hour = p->n_hosts ? p->hosts[0]->price_usd_per_hour : 0,
                               .cpus = p->here.cpus,
@@ -161,6 +171,9 @@ int app_run_location_room(const struct app_run_location *p,
     size_t fitting = 0;
     double price = 0;
 
+    *out = (struct app_run_room){0};
+    if (p->is_cloud) /* as planned */
+        return 0;
     if (p->n_hosts == 0)
         return share_here(p, nodes, out, e);
     /* One of the largest hosts for each node: the resources of the smallest of them. */

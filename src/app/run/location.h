@@ -15,14 +15,16 @@
 extern const char app_run_any_host[];
 
 struct app_run_location {
-    const char *on; /* "local", "sim", app_run_any_host, or a group, borrowed from config */
-    size_t n_hosts; /* of the group; 0 = this machine */
+    /* "local", "sim", app_run_any_host, a group, borrowed from config, or clouds ("cloud", "aws") */
+    const char *on;
+    bool is_cloud;
+    size_t n_hosts; /* of the group; 0 = this machine, or clouds */
     /* Of the group, largest first. */
     const struct config_host *hosts[1024];
     struct app_job_room here; /* of this machine */
 };
 
-/* on NULL = this machine; "ssh" = all hosts of the configuration. ERR_USAGE lists the groups and
+/* on NULL = this machine; "ssh" = all hosts of the configuration, "cloud" = any cloud. ERR_USAGE lists the groups and
  * names the field as the caller spells it: "--on". */
 int app_run_location_find(const struct config *c,
                           const char *on,
@@ -33,6 +35,7 @@ int app_run_location_find(const struct config *c,
 /* Where a run would run, for people. */
 struct app_run_where {
     const char *on;
+    bool is_cloud;
     uint64_t hosts;                             /* 0 = this machine */
     double low_usd_per_hour, high_usd_per_hour; /* of the hosts; 0 = the configuration has none */
     double cpus, memory_gb;                     /* of this machine */

@@ -78,7 +78,7 @@ static int find_image(const struct app_run_draft *c,
 
 static int check_stage(const struct app_run_draft *c, const struct spec_stage *stage, struct err *e)
 {
-    bool here = c->order->location->n_hosts == 0;
+    bool here = c->order->location->n_hosts == 0 && !c->order->location->is_cloud;
     const char *image;
     int result = app_run_draft_check_code(c, stage, e);
 

@@ -151,6 +151,9 @@ static bool allows(void *context,
 {
     const struct rest *r = context;
     const struct catalog *c = r->plan->catalog;
+
+    if (!app_plan_allows_cloud(r->plan, catalog_text(c, kind->cloud)))
+        return false;
     const struct simulate_stage where = {.provider = catalog_text(c, kind->cloud),
                                          .region = catalog_text(c, c->places[offer->place].region),
                                          .zone = catalog_text(c, offer->zone),

@@ -76,9 +76,10 @@ static const struct field request_fields[] = {
     PLAN_PIPELINE_FIELDS(struct start_request, plan.),
     PLAN_GOAL_FIELDS(struct start_request, plan.),
     PLAN_WORLD_FIELDS(struct start_request, plan.),
-    {"on", FIELD(TEXT, struct start_request, on), .value = "local|sim|ssh|GROUP",
+    {"on", FIELD(TEXT, struct start_request, on), .value = "local|sim|ssh|GROUP|cloud|aws",
      .help = "Where to run: locally with real work (the default), on all hosts of the configuration "
-             "(ssh), or on those of a group; the command line simulates with sim (run.simulate)."},
+             "(ssh), on those of a group, on machines that are launched in any cloud (cloud) or in "
+             "one (aws); the command line simulates with sim (run.simulate)."},
     {"image", FIELD(TEXT, struct start_request, image), .value = "NAME",
      .help = "Container image that all stages run in, instead of those of the file."},
     {"max_cost_usd", FIELD(MONEY, struct start_request, max_microusd), .option = "--max-cost",
@@ -262,7 +263,9 @@ static struct prepared *prepare(struct app *app,
     AUTO(prepared) struct prepared *d = mem_zero(1, sizeof *d);
 
     d->plan = mem_zero(1, sizeof *d->plan);
-    if (app_plan_open(d->plan, app, &q->plan, out, e) < 0 || app_plan_ask(d->plan, false, e) < 0)
+    if (app_plan_open(d->plan, app, &q->plan, out, e) < 0 ||
+        (location->is_cloud && app_plan_limit_clouds(app, d->plan, location->on, e) < 0) ||
+        app_plan_ask(d->plan, false, e) < 0)
         return NULL;
     app_run_warn_envs(app, d->plan, out);
     app_run_warn_code(app, d->plan);

@@ -25,6 +25,7 @@ static const struct {
     {"gang", offsetof(struct job_details, gang), ""},
     {"image", offsetof(struct job_details, image), ""},
     {"gpu_type", offsetof(struct job_details, gpu_type), ""},
+    {"request", offsetof(struct job_details, request), ""},
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)
 
@@ -82,6 +83,8 @@ char *job_details_text(const struct job_details *d, struct err *e)
         (d->n_inputs && add_names(root, "inputs", d->inputs, d->n_inputs, e) < 0) ||
         (d->n_devices && add_names(root, "devices", d->devices, d->n_devices, e) < 0))
         return NULL;
+    if (d->offer.provider[0])
+        json_object_set_new(root, "offer", job_offer_json(&d->offer));
     if (d->gpus)
         json_object_set_new(root, "gpus", json_integer(d->gpus));
     if (d->learn)
@@ -203,6 +206,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
         const char *found = json_string_value(json_object_get(out->root, texts[i].key));
         *(const char **)(void *)((char *)out + texts[i].at) = found ? found : texts[i].missing;
     }
+    job_offer_read(json_object_get(out->root, "offer"), &out->offer);
     out->json_metrics = json_is_true(json_object_get(out->root, "json_metrics"));
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));

@@ -44,7 +44,12 @@ static const char *const trials[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {2, attempts}, {3, trials}, {0}};
+/* request: how a run on clouds was planned, for plans of what is left. */
+static const char *const requests[] = {
+    "ALTER TABLE run ADD COLUMN request TEXT NOT NULL DEFAULT ''", NULL};
+
+static const struct db_migration migrations[] = {
+    {1, tables}, {2, attempts}, {3, trials}, {4, requests}, {0}};
 
 struct runs {
     struct db *db;
@@ -110,12 +115,14 @@ static int insert_run(struct runs *r, const struct run *run, struct err *e)
     return db_run(
         r->db, e,
         "INSERT INTO run (id, name, file, creator, place, state, reason, created, ended, stop,"
-        " no_cache, planned_s, planned_microusd, max_microusd, sweep, params)"
-        " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10, $11, $12, $13)",
+        " no_cache, planned_s, planned_microusd, max_microusd, sweep, params,"
+        " request)"
+        " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10, $11, $12, $13, $14)",
         DB_INT(run->id), DB_TEXT(run->name), DB_TEXT(run->file), DB_TEXT(run->user),
         DB_TEXT(run->on), DB_INT(run->state), DB_INT(run->created_ms), DB_INT(run->no_cache),
         DB_REAL(run->planned_s), DB_INT(run->planned_microusd), DB_INT(run->max_microusd),
-        DB_TEXT(run->sweep ? run->sweep : ""), DB_TEXT(run->params ? run->params : ""));
+        DB_TEXT(run->sweep ? run->sweep : ""), DB_TEXT(run->params ? run->params : ""),
+        DB_TEXT(run->request ? run->request : ""));
 }
 
 static int insert_stage(struct runs *r, const struct run *run, size_t i, struct err *e)
@@ -167,6 +174,18 @@ int runs_set_stage(struct runs *r,
         " state = $3, job = $4, reason = $5 WHERE run = $1 AND seq = $2",
         DB_INT(run), DB_INT((int64_t)stage), DB_INT(state), DB_INT(job), DB_TEXT(reason),
         DB_INT(STAGE_GOING));
+}
+
+int runs_set_plan(struct runs *r,
+                  int64_t run,
+                  size_t stage,
+                  const struct run_stage_plan *plan,
+                  struct err *e)
+{
+    AUTO_MEM char *text = run_plan_text(plan);
+
+    return db_run(r->db, e, "UPDATE stage SET plan = $3 WHERE run = $1 AND seq = $2", DB_INT(run),
+                  DB_INT((int64_t)stage), DB_TEXT(text));
 }
 
 int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reason, struct err *e)
@@ -235,7 +254,7 @@ int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *
 
 #define RUN_COLUMNS                                                                                \
     "id, name, file, creator, place, state, reason, created, ended, stop, no_cache, planned_s,"    \
-    " planned_microusd, max_microusd, stop_reason, sweep, params"
+    " planned_microusd, max_microusd, stop_reason, sweep, params, request"
 
 /* Texts are borrowed from the query. */
 static void read_run(struct db_query *q, struct run *out)
@@ -258,6 +277,7 @@ static void read_run(struct db_query *q, struct run *out)
         .stop_reason = db_text(q, 14),
         .sweep = db_text(q, 15),
         .params = db_text(q, 16),
+        .request = db_text(q, 17),
     };
 }
 
@@ -276,8 +296,9 @@ static int keep_run(struct arena *arena, struct run *r, struct err *e)
     r->stop_reason = arena_dup(arena, r->stop_reason);
     r->sweep = arena_dup(arena, r->sweep);
     r->params = arena_dup(arena, r->params);
+    r->request = arena_dup(arena, r->request);
     return r->name && r->file && r->user && r->on && r->reason && r->stop_reason && r->sweep &&
-                   r->params
+                   r->params && r->request
                ? 0
                : too_large(r->id, e);
 }

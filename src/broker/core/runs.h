@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "broker/core/offer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +52,7 @@ struct run_secret {
     const char *stage, *name, *value;
 };
 
-/* Everything the broker needs to run a stage; never changes. */
+/* Everything the broker needs to run a stage. Never changes, but for where it is planned. */
 struct run_stage_plan {
     const char *name;
     const size_t *needs;
@@ -113,6 +114,7 @@ struct run_stage_plan {
     double batch;               /* its size, for what is learned of it; 0 = not said */
     double planned_s;
     int64_t planned_microusd;
+    struct job_offer offer; /* on a cloud: of each node; provider "" = none */
 };
 
 /* The plan as JSON text, for runs.c; new string. Parsed strings go to the arena, ERR_IO for what is
@@ -147,6 +149,7 @@ struct run {
     /* Of a trial of a sweep: its name, and the parameters as JSON, {"LR": "0.1"}. runs_add takes
      * NULL as "" = of no sweep. */
     const char *sweep, *params;
+    const char *request; /* on clouds: how it was planned, as JSON; NULL or "" = it is not moved */
     struct run_stage *stages;
     size_t n_stages;
     /* For runs_add alone: runs that are read have none. */
@@ -194,6 +197,13 @@ int runs_set_stage(struct runs *r,
                    int64_t job,
                    const char *reason,
                    struct err *e);
+/* Stages that wait, or one that is being launched, are planned elsewhere: each plan replaces the
+ * recorded one. */
+int runs_set_plan(struct runs *r,
+                  int64_t run,
+                  size_t stage,
+                  const struct run_stage_plan *plan,
+                  struct err *e);
 int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reason, struct err *e);
 /* A run that did not finish goes on: what its stages have finished stays, the others wait again. */
 int runs_reopen(struct runs *r, int64_t run, struct err *e);

@@ -152,12 +152,13 @@ void attempt_set_remote(struct attempt *j)
 {
     j->remote = mem_zero(1, sizeof *j->remote);
     j->remote->attempt = 1;
+    j->remote->launch.offer = j->details.offer;
     j->remote->log_fd = j->remote->state_fd = -1;
 }
 
 void attempt_set_host(struct attempt *j, const char *agent)
 {
-    j->host = host_of(&j->remote->machine, agent);
+    j->host = host_of(&j->remote->machine, agent, j->home);
 }
 
 static void free_remote(struct remote *r)
@@ -391,6 +392,8 @@ enum life_event attempt_read(struct attempt *j)
 
 static enum lake_job_state end_state(const struct attempt *j)
 {
+    if (j->end.cause == STATE_PREEMPTED)
+        return LAKE_JOB_LOST;
     if (j->end.cause == STATE_STOPPED)
         return LAKE_JOB_KILLED;
     return j->end.cause == STATE_EXIT && j->end.code == 0 ? LAKE_JOB_STORING : LAKE_JOB_FAILED;
@@ -465,7 +468,7 @@ void attempt_outcome(const struct attempt *j,
     out->exit_code = j->end.code;
     if (out->to == LAKE_JOB_STORING)
         reason[0] = '\0';
-    else if (out->to == LAKE_JOB_KILLED)
+    else if (out->to != LAKE_JOB_FAILED)
         snprintf(reason, ATTEMPT_REASON, "%s", j->end.text);
     else
         failure_reason(j, reason);

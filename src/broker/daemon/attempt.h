@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "broker/core/details.h"
 #include "broker/core/job_life.h"
+#include "broker/daemon/launch.h"
 #include "broker/learn/logscan.h"
 #include "broker/machine/machines.h"
 #include "broker/pipeline/codefiles.h"
@@ -48,8 +49,10 @@ struct arena;
 /* Between the request to end and the kill. */
 #define ATTEMPT_GRACE_S 30.0
 
-/* The part of an attempt that runs on a host of the configuration. */
+/* The part of an attempt that runs on a host of the configuration or a machine of a cloud. */
 struct remote {
+    struct launch_progress launch; /* offer.provider "": on a host */
+    const struct broker_options *options;
     struct machine machine; /* token "": none yet */
     struct machine former;  /* the host before, which could not be reached; token "": none */
     unsigned attempt;       /* number of the machine's token */
@@ -57,9 +60,10 @@ struct remote {
     bool waits;             /* the lake has the job queued, with a reason, until there is a host */
     int64_t gang_until_ms;  /* the gang asks for machines again at this time */
     unsigned gang_waits;    /* number of times that the gang released its machines */
-    enum cloud_failure refused; /* why the last provisioning failed */
-    int64_t silent_since_ms;    /* the host does not answer since; 0 = it does */
-    char silent_reason[400];    /* the last error of the connection */
+    char told[LAUNCH_NOTE_BYTES]; /* what the lake has of the launch */
+    enum cloud_failure refused;   /* why the last provisioning failed */
+    int64_t silent_since_ms;      /* the host does not answer since; 0 = it does */
+    char silent_reason[400];      /* the last error of the connection */
     char left_out[400]; /* a host that was not taken because it refuses us, or we it; "": none */
     bool saved;         /* the last checkpoint is here */
     bool collected;     /* the output is here, synced */

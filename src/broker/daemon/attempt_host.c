@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* How often a machine that boots is looked at. */
+#define BOOT_LOOK_MS 3000
+
 /* ---- a host that does not answer ---- */
 
 bool host_is_lost(const struct broker *b, struct attempt *j, const char *why)
@@ -97,6 +100,28 @@ static enum life_event no_capacity(struct broker *b, struct attempt *j)
                            j->task_error.text);
 }
 
+/* How far the launch is, once. */
+static void tell_launch(struct broker *b, struct attempt *j, const char *text)
+{
+    struct remote *r = j->remote;
+
+    if (!r->launch.offer.provider[0] || !*text || !strcmp(text, r->told))
+        return;
+    snprintf(r->told, sizeof r->told, "%s", text);
+    step_add(b, j, LAKE_JOB_LAUNCHING, false, r->told);
+}
+
+/* A machine that boots is no silent one: limits.boot_s bounds the wait. */
+static enum life_event boot_on(struct broker *b, struct attempt *j)
+{
+    struct remote *r = j->remote;
+
+    tell_launch(b, j, r->launch.note);
+    r->silent_since_ms = 0;
+    j->retry_ms = time_monotonic_ms() + BOOT_LOOK_MS;
+    return EVENT_RETRY_LATER;
+}
+
 enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
@@ -108,6 +133,8 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 
     if (why->kind == ERR_NONE && !gang_waits)
         return provisioned(b, j);
+    if (r->launch.is_booting && !j->stop_wanted)
+        return boot_on(b, j);
     if (is_full || r->refused == CLOUD_UNSUPPORTED || r->refused == CLOUD_AUTH)
         r->machine = (struct machine){0}; /* which has no record */
     if (j->stop_wanted)
@@ -118,8 +145,10 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
         return no_other_host(j);
     if (is_full)
         return no_capacity(b, j);
-    if (passes && !host_is_lost(b, j, why->text))
+    if (passes && !host_is_lost(b, j, why->text)) {
+        tell_launch(b, j, why->text);
         return EVENT_RETRY_LATER;
+    }
     return attempt_because(j, EVENT_FAILED, "%s", why->text);
 }
 

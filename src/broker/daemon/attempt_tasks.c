@@ -148,6 +148,26 @@ static void store(struct attempt *j, struct lake *l)
         lake_job_store(l, &change, directory, NULL, &j->task_error);
 }
 
+static int provision(struct attempt *j, const struct host_wish *hosts, struct cloud_error *e)
+{
+    struct remote *r = j->remote;
+    const struct launch_wish wish = {.options = r->options,
+                                     .job = j->job.id,
+                                     .run = j->job.asked.run,
+                                     .stage = j->details.stage,
+                                     .nodes = j->details.nodes};
+
+    if (r->launch.offer.provider[0]) {
+        *e = (struct cloud_error){0};
+        /* Of a cloud, whether there are machines shows when they are launched. */
+        return j->work == ACTION_ASK_GANG
+                   ? 0
+                   : launch_step(&wish, &r->launch, &r->attempt, &r->machine, e);
+    }
+    return j->work == ACTION_PROVISION ? host_provision(hosts, &r->attempt, &r->machine, e)
+                                       : host_ask(hosts, j->details.nodes, e);
+}
+
 static void run_task(struct task *t, struct lake *l)
 {
     struct attempt *j = (struct attempt *)t;
@@ -166,11 +186,11 @@ static void run_task(struct task *t, struct lake *l)
 
     if (j->work == ACTION_PROVISION || j->work == ACTION_ASK_GANG) {
         struct cloud_error why;
-        if ((j->work == ACTION_PROVISION ? host_provision(&wish, &r->attempt, &r->machine, &why)
-                                         : host_ask(&wish, j->details.nodes, &why)) < 0)
+        if (provision(j, &wish, &why) < 0)
             *e = why.err;
         else
-            snprintf(r->left_out, sizeof r->left_out, "%s", why.err.text);
+            snprintf(r->left_out, sizeof r->left_out, "%s",
+                     r->launch.note[0] ? r->launch.note : why.err.text);
         r->refused = why.failure;
     } else if (j->work == ACTION_FETCH)
         prepare(j, l);
@@ -191,5 +211,9 @@ void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
     j->task_error = (struct err){0};
     j->host_failed = j->is_at_fault = false;
     j->task.work = run_task;
+    if (j->remote)
+        j->remote->options = b->o;
+    if (work == ACTION_PROVISION)
+        idle_hand_over(b, j);
     workers_do(j->remote ? b->far : b->workers, &j->task);
 }

@@ -105,6 +105,7 @@ static int read_settings(struct broker *b, struct err *e)
         return -1;
     b->settings = (struct settings){.vcpu_hour_usd = c->prices.vcpu_hour_usd,
                                     .gb_hour_usd = c->prices.gb_hour_usd,
+                                    .lease_s = c->limits.lease_s,
                                     .host_lost_s = c->limits.host_lost_s,
                                     .log_bytes = (uint64_t)(c->limits.log_mb * (1 << 20))};
     queue_set_jobs_per_user(b->queue, c->limits.jobs_per_user);

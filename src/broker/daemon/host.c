@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "broker/machine/clouds.h"
 #include "exec/jobfile.h"
 
 #include <inttypes.h>
@@ -393,9 +394,11 @@ int host_provision(const struct host_wish *w,
     return err_set(&e->err, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);
 }
 
-struct exec_host host_of(const struct machine *m, const char *agent)
+struct exec_host host_of(const struct machine *m, const char *agent, const char *home)
 {
     return (struct exec_host){.driver = m->facts.exec_driver,
+                              .identity = cloud_is_provider(m->cloud) ? home : NULL,
+                              .alias = machine_cloud_token(m),
                               .address = m->facts.address,
                               .root = m->facts.root,
                               .agent = agent,
@@ -433,17 +436,50 @@ int host_reach(const struct exec_host *h, struct err *e)
     return 0;
 }
 
-int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e)
+/* Whoever the image lets in may do this, on all images of data/images.csv. */
+static const char power_off[] = "sudo -n systemctl poweroff || sudo -n shutdown -h now || "
+                                "systemctl poweroff || shutdown -h now || poweroff";
+
+int host_watch(const struct machine *m, const struct exec_host *h, double lease_s, struct err *e)
 {
-    AUTO(machines) struct machines *records = machines_open(home, e);
+    const struct exec_watch watch = {
+        .lease_s = lease_s, .power_off = power_off, .notices = m->cloud};
+
+    return exec_prepare(h, e) < 0 ? -1 : exec_watch(h, &watch, e);
+}
+
+static int renew_there(const struct broker_options *o,
+                       struct machines *records,
+                       const char *token,
+                       double lease_s,
+                       struct err *e)
+{
+    struct machine m;
+
+    if (machines_get(records, 0, token, &m, e) < 0)
+        return -1;
+    if (!cloud_is_provider(m.cloud) || m.state != MACHINE_RUNNING || !m.facts.address[0])
+        return 0;
+    const struct exec_host h = host_of(&m, o->agent, o->home);
+    return host_watch(&m, &h, lease_s, e);
+}
+
+int host_renew(
+    const struct broker_options *o, char (*tokens)[65], size_t n, double lease_s, struct err *e)
+{
+    AUTO(machines) struct machines *records = machines_open(o->home, e);
     int64_t expires_ms = time_epoch_ms() + MACHINE_LEASE_MS;
+    int result = 0;
 
     if (!records)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (machine_renew_one(records, 0, tokens[i], expires_ms, e) < 0)
             return -1;
-    return 0;
+    for (size_t i = 0; i < n; i++)
+        if (renew_there(o, records, tokens[i], lease_s, e) < 0)
+            result = -1;
+    return result;
 }
 
 /* ---- clearing up ---- */
@@ -467,7 +503,7 @@ static int clear_job(const struct exec_host *h, int64_t job, const char *reason,
 
 int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e)
 {
-    struct exec_host h = host_of(m, agent);
+    struct exec_host h = host_of(m, agent, NULL);
 
     /* Without an address no job was ever sent there. */
     if (!m->facts.address[0])
@@ -492,8 +528,11 @@ int host_release(const char *home,
     machines_get(d.records, 0, m->facts.token, m, NULL);
     if (m->state == MACHINE_GONE)
         return 0;
-    if (machine_start_release(d.records, m, reason, over_ms, e) < 0 ||
-        host_empty(agent, m, reason, e) < 0)
+    if (machine_start_release(d.records, m, reason, over_ms, e) < 0)
+        return -1;
+    if (cloud_is_provider(m->cloud))
+        return clouds_release(home, d.records, m, reason, e);
+    if (host_empty(agent, m, reason, e) < 0)
         return -1;
     if (machine_release(&d.provisioner, m, reason, &why) < 0)
         return err_set(e, why.err.kind, "%s", why.err.text);

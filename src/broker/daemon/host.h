@@ -4,6 +4,7 @@
 #ifndef BROKER_DAEMON_HOST_H
 #define BROKER_DAEMON_HOST_H
 
+#include "broker/daemon/broker.h"
 #include "broker/machine/machines.h"
 #include "exec/exec.h"
 #include "spec/config.h"
@@ -40,21 +41,26 @@ int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e);
  * the first free number. */
 int host_find(
     struct machines *records, int64_t job, unsigned *attempt, struct machine *out, struct err *e);
-/* The machine as exec addresses it; borrows the texts of m. */
-struct exec_host host_of(const struct machine *m, const char *agent);
+/* The machine as exec addresses it; borrows the texts. */
+struct exec_host host_of(const struct machine *m, const char *agent, const char *home);
 
 /* Installs the agent, takes the host's lease, and sends directory as the job's. A job that was
  * started there already is fine. ERR_NOFIT: another home uses the host, or it was released. */
 int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e);
 /* Installs the agent of this version, and renews the host's lease. */
 int host_reach(const struct exec_host *h, struct err *e);
-/* Renews the leases of these machines. */
-int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e);
+/* Of a machine of a cloud: installs the agent and starts, or renews, its watch, which powers the
+ * machine off when the lease has lapsed, and passes notices of preemption on. */
+int host_watch(const struct machine *m, const struct exec_host *h, double lease_s, struct err *e);
+/* Renews the leases of these machines: in the records, and of machines of clouds also there.
+ * lease_s: of the latter. One that does not answer does not keep the others from it. */
+int host_renew(
+    const struct broker_options *o, char (*tokens)[65], size_t n, double lease_s, struct err *e);
 
 /* Ends the job's processes and removes its files on the host. ERR_RETRY: not yet; call again. */
 int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e);
-/* Does the same, and releases the host, whose job was over at over_ms. A host that another process
- * released meanwhile is fine. */
+/* Does the same, and releases the host, whose job was over at over_ms; a machine of a cloud is
+ * terminated as it is. One that another process released meanwhile is fine. */
 int host_release(const char *home,
                  const char *agent,
                  struct machine *m,

@@ -6,21 +6,23 @@
 #include "broker/daemon/host.h"
 #include "broker/daemon/internal.h"
 #include "broker/machine/bill.h"
+#include "broker/machine/clouds.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A host has one job, and a job has at most one thread; more than this many wait for each other. */
-#define THREADS_MIN 4
 #define THREADS_MAX 32
+#define CLOUD_MACHINES_MAX 100000
 /* A job that found every host taken is tried again so soon, each time later; and at once when a
  * host comes free. */
 #define HOLD_MS 1000
 #define HOLD_MAX_MS 60000
 #define CLEAR_RETRY_MS 250
+#define TERMINATION_TRIES 12
 #define CLEAR_RETRY_MAX_MS 10000
-#define RENEW_MS (MACHINE_LEASE_MS / 4)
 #define RENEW_RETRY_MS 60000
 
 /* Reason of the release of a host without a job. */
@@ -78,19 +80,17 @@ void hosts_set_places(struct broker *b)
     for (size_t i = 0; i < c->n_hosts; i++)
         set_place(b, c, c->hosts[i].pool);
     set_place(b, c, HOST_ANY);
+    /* Of clouds accounts and caps are the limit, which the launch finds out. */
+    queue_set_place(b->queue, CLOUDS_ANY, CLOUD_MACHINES_MAX, CLOUD_MACHINES_MAX);
+    for (size_t i = 0; cloud_providers[i]; i++)
+        queue_set_place(b->queue, cloud_providers[i], CLOUD_MACHINES_MAX, CLOUD_MACHINES_MAX);
 }
 
 int hosts_ready(struct broker *b, struct err *e)
 {
     if (b->far)
         return 0;
-    AUTO(config) struct config *c = config_load(b->o->home, e);
-    if (!c)
-        return -1;
-    size_t n = c->n_hosts + 2;
-    if (n < THREADS_MIN)
-        n = THREADS_MIN;
-    b->far = workers_new((unsigned)(n < THREADS_MAX ? n : THREADS_MAX), b->o->open_lake, e);
+    b->far = workers_new(THREADS_MAX, b->o->open_lake, e);
     return b->far ? 0 : -1;
 }
 
@@ -259,8 +259,9 @@ static void after_clearing(struct broker *b, struct clearing *c)
         host_is_free(b);
         return;
     }
-    /* Logged at the first time, the second, the fourth ... */
-    if ((c->failed & (c->failed + 1)) == 0)
+    /* Logged at the first time, the second, the fourth ...; clouds take a while to confirm. */
+    bool takes_long = cloud_is_provider(c->machine.cloud) && c->failed < TERMINATION_TRIES;
+    if ((c->failed & (c->failed + 1)) == 0 && !takes_long)
         log_warn("broker", "what job %" PRId64 " left on %s is not cleared or billed yet: %s",
                  c->machine.facts.job, c->machine.facts.address, c->error.text);
     c->retry_ms =
@@ -294,7 +295,8 @@ static int note_unowned(void *context, const struct machine *m, int64_t now_ms, 
 
     (void)now_ms;
     (void)e;
-    if (strcmp(m->cloud, "pool") != 0 || !m->facts.job || is_owned(u->broker, m))
+    bool is_ours = !strcmp(m->cloud, "pool") || cloud_is_provider(m->cloud);
+    if (!is_ours || !m->facts.job || is_owned(u->broker, m))
         return 0;
     u->list = mem_room(u->list, u->n, &u->cap, sizeof *u->list);
     u->list[u->n++] = *m;
@@ -332,7 +334,7 @@ static void renew_task(struct task *t, struct lake *l)
     struct renewal *r = (struct renewal *)t;
 
     (void)l;
-    host_renew(r->options->home, r->tokens, r->n, &r->error);
+    host_renew(r->options, r->tokens, r->n, r->lease_s, &r->error);
 }
 
 static void renew(struct broker *b)
@@ -340,15 +342,18 @@ static void renew(struct broker *b)
     struct renewal *r = &b->renewal;
 
     free(r->tokens);
-    r->tokens = mem_zero(b->n_attempts + 1, sizeof *r->tokens);
+    r->tokens = mem_zero(b->n_attempts + b->n_idle + 1, sizeof *r->tokens);
     r->n = 0;
+    for (size_t i = 0; i < b->n_idle; i++)
+        memcpy(r->tokens[r->n++], b->idle[i].machine.facts.token, sizeof *r->tokens);
     for (size_t i = 0; i < b->n_attempts; i++) {
         const struct attempt *j = b->attempts[i];
         /* A worker thread that provisions has a new lease. */
         if (j->remote && j->work != ACTION_PROVISION && j->remote->machine.facts.token[0])
             memcpy(r->tokens[r->n++], j->remote->machine.facts.token, sizeof *r->tokens);
     }
-    r->due_ms = time_monotonic_ms() + RENEW_MS;
+    r->lease_s = b->settings.lease_s;
+    r->due_ms = time_monotonic_ms() + (int64_t)(fmin(r->lease_s * 1000, MACHINE_LEASE_MS) / 4);
     if (r->n == 0)
         return;
     r->options = b->o;
@@ -364,7 +369,9 @@ static void after_renewal(struct renewal *r)
     if (r->error.kind == ERR_NONE)
         return;
     log_warn("broker", "leases of hosts cannot be renewed now: %s", r->error.text);
-    r->due_ms = time_monotonic_ms() + RENEW_RETRY_MS;
+    int64_t soon_ms = time_monotonic_ms() + RENEW_RETRY_MS;
+    if (r->due_ms > soon_ms)
+        r->due_ms = soon_ms;
 }
 
 /* ---- all of them ---- */
@@ -381,6 +388,8 @@ void hosts_look_after(struct broker *b, int64_t now_ms)
     }
     if (!b->renewal.is_busy && now_ms >= b->renewal.due_ms)
         renew(b);
+    survey_look_after(b, now_ms);
+    idle_look_after(b);
 }
 
 void hosts_continue(struct broker *b, struct task *t)
@@ -389,6 +398,8 @@ void hosts_continue(struct broker *b, struct task *t)
         after_clearing(b, (struct clearing *)t);
     else if (t->work == renew_task)
         after_renewal((struct renewal *)t);
+    else if (survey_is(t))
+        survey_continue(b, t);
     else
         attempt_continue(b, (struct attempt *)t);
 }
@@ -403,7 +414,7 @@ bool hosts_busy(const struct broker *b, int64_t now_ms)
         if (b->clearings[i]->is_busy ||
             (double)(now_ms - b->clearings[i]->since_ms) < b->settings.host_lost_s * 1000)
             return true;
-    return b->renewal.is_busy;
+    return b->renewal.is_busy || b->survey.is_busy || b->n_idle;
 }
 
 void hosts_free(struct broker *b)
@@ -415,4 +426,6 @@ void hosts_free(struct broker *b)
     free(b->held);
     free(b->clearings);
     free(b->renewal.tokens);
+    survey_free(b);
+    idle_free(b);
 }

@@ -6,6 +6,8 @@
  *   attempt_host.c     the host of a job: provisioned, lost, replaced
  *   attempt_gang.c     jobs that start together
  *   attempt_tasks.c    what worker threads do for a job
+ *   idle.c             machines that wait for the next job
+ *   survey.c           machines that a cloud took away
  *   hosts.c            hosts: slots in the queue, jobs that wait for a host, releases, leases
  *   steps.c            changes of jobs, recorded in the lake together, and their events */
 #ifndef BROKER_DAEMON_INTERNAL_H
@@ -53,14 +55,37 @@ struct renewal {
     const struct broker_options *options;
     char (*tokens)[65];
     size_t n;
+    double lease_s; /* of machines of clouds */
     int64_t due_ms;
     bool is_busy;
     struct err error;
 };
 
+/* A look at machines of clouds whose jobs run: whether the cloud still has them. */
+struct survey {
+    struct task task; /* first: workers give it back */
+    const struct broker_options *options;
+    struct surveyed {
+        char token[65];
+        char reason[400]; /* why it is gone; "" = it is not */
+    } * list;
+    size_t n;
+    int64_t due_ms;
+    bool is_busy;
+};
+
+/* A machine of a cloud whose job is over, and that waits for another one. */
+struct idle {
+    struct machine machine;
+    struct job_offer offer;
+    int64_t until_ms; /* of the clock of days */
+    bool is_for_run;  /* it waits for a stage of its run alone */
+};
+
 /* Values of the configuration when it was read last. */
 struct settings {
     double vcpu_hour_usd, gb_hour_usd; /* price of a job on this machine */
+    double lease_s;                    /* of a machine of a cloud */
     double host_lost_s;                /* a host that does not answer for this long is lost */
     uint64_t log_bytes;                /* kept of the log of a job */
 };
@@ -82,6 +107,9 @@ struct broker {
     struct clearing **clearings;
     size_t n_clearings, cap_clearings;
     struct renewal renewal;
+    struct survey survey;
+    struct idle *idle;
+    size_t n_idle, cap_idle;
     struct step *steps;
     size_t n_steps, cap_steps;
     double first_step_s; /* when the oldest of the steps came */
@@ -94,8 +122,6 @@ struct broker {
     unsigned unlaunched; /* launches in a row that failed */
 };
 
-/* The error is of the machine or the lake, and not of the job. */
-bool broker_passes(const struct err *why);
 struct attempt *broker_find_attempt(const struct broker *b, int64_t id);
 
 /* An action, or what the result of a worker thread means: the event that follows at once. */
@@ -193,6 +219,25 @@ void attempt_gang_tell_hosts(struct broker *b, struct attempt *j);
 /* Hands the attempt to a worker thread, which carries out the action. */
 void attempt_give(struct broker *b, struct attempt *j, enum life_action work);
 
+/* ---- survey.c ---- */
+
+/* Asks clouds about the machines of jobs: soon about those of jobs that went silent, and of all of
+ * them every five minutes. */
+void survey_look_after(struct broker *b, int64_t now_ms);
+bool survey_is(const struct task *t);
+void survey_continue(struct broker *b, struct task *t);
+void survey_free(struct broker *b);
+
+/* ---- idle.c ---- */
+
+/* Keeps the machine of a job that finished, if a stage of its run or its user wants that. */
+bool idle_keep(struct broker *b, const struct attempt *j);
+/* Hands the attempt, which is about to launch a machine, one that waits. */
+void idle_hand_over(struct broker *b, struct attempt *j);
+/* Releases those that no job needs any more. */
+void idle_look_after(struct broker *b);
+void idle_free(struct broker *b);
+
 /* ---- hosts.c ---- */
 
 /* The job as the queue sees it. */
@@ -220,7 +265,7 @@ void hosts_close_bill(struct broker *b, int64_t job);
 int hosts_clear_unowned(struct broker *b, struct err *e);
 /* Waiting jobs, releases and leases whose time has come. */
 void hosts_look_after(struct broker *b, int64_t now_ms);
-/* A task of the far workers: a job's, a release or the renewal. */
+/* A task of the far workers: a job's, a release, the renewal or the survey. */
 void hosts_continue(struct broker *b, struct task *t);
 /* The broker stays for work on hosts. */
 bool hosts_busy(const struct broker *b, int64_t now_ms);

@@ -20,10 +20,18 @@ int machine_change(struct machines *m,
                    const struct db_value *values,
                    struct err *e);
 
-int machine_row_insert(struct machines *m, const struct machine *x, struct err *e);
+/* max_usd_per_hour: ERR_NOFIT, and no row, if the machines of clouds on the network would cost more
+ * with this one, by one statement that no other process comes between; 0 = whatever they cost. */
+int machine_row_insert(struct machines *m,
+                       const struct machine *x,
+                       double max_usd_per_hour,
+                       struct err *e);
 /* Writes every column that can change. A record never returns to an earlier state: where another
  * process wrote a later one, *x becomes that record. */
 int machine_row_update(struct machines *m, struct machine *x, struct err *e);
+
+/* 1: another job took over the machine of this token, and its record is open; 0; -1. */
+int machine_has_heir(struct machines *m, int64_t world, const char *token, struct err *e);
 
 /* When the machine stops to cost anything. INT64_MAX: when its cloud has terminated it. */
 int64_t machine_paid_until_ms(const struct machine *m);

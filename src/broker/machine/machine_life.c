@@ -77,6 +77,13 @@ static int note(struct machine_provisioner *d,
         now.metered_usd = before.metered_usd;
         now.price_usd_per_hour = before.price_usd_per_hour;
     }
+    /* The cloud tells of the job before. */
+    if (m->origin[0]) {
+        memcpy(now.token, before.token, sizeof now.token);
+        now.run = before.run;
+        now.job = before.job;
+        now.launched_ms = before.launched_ms;
+    }
     if (now.ended_ms)
         now.ended_ms = end_of(m, now.ended_ms);
     bool news = is_news(m, &now);
@@ -139,7 +146,7 @@ int machine_look_beside(struct machine_provisioner *d,
     *given_back = false;
     if (m->state == MACHINE_GONE)
         return 0;
-    bool is_seen = cloud_look(d->cloud, m->facts.token, &told, e) == 0;
+    bool is_seen = cloud_look(d->cloud, machine_cloud_token(m), &told, e) == 0;
     if (!is_seen && e->failure != CLOUD_NOT_FOUND)
         return -1;
     *given_back =
@@ -220,7 +227,7 @@ static int find_or_intend(struct machine_provisioner *d,
         return err_set(e, why.kind, "%s", why.text);
     *is_new = true;
     begin(d, order, out);
-    return machine_row_insert(d->records, out, e);
+    return machine_row_insert(d->records, out, order->max_usd_per_hour, e);
 }
 
 static bool is_refusal(enum cloud_failure f)
@@ -239,8 +246,11 @@ int machine_launch(struct machine_provisioner *d,
     bool is_new;
 
     *e = (struct cloud_error){.failure = CLOUD_INVALID};
-    if (find_or_intend(d, order, out, &is_new, &e->err) < 0 ||
-        machines_flush(d->records, &e->err) < 0)
+    if (find_or_intend(d, order, out, &is_new, &e->err) < 0) {
+        e->failure = e->err.kind == ERR_NOFIT ? CLOUD_FINE : CLOUD_INVALID;
+        return -1;
+    }
+    if (machines_flush(d->records, &e->err) < 0)
         return -1;
     request.owner = d->records->owner;
     request.expires_ms = out->facts.expires_ms;
@@ -282,7 +292,7 @@ int machine_release(struct machine_provisioner *d,
     }
     if (m->state == MACHINE_GONE)
         return 0;
-    if (cloud_terminate(d->cloud, m->facts.token, e) < 0)
+    if (cloud_terminate(d->cloud, machine_cloud_token(m), e) < 0)
         return -1;
     /* What this look could not see, a later one will. */
     machine_look(d, m, &unseen);

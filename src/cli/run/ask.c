@@ -52,11 +52,16 @@ static void say_hosts(const struct app_run_where *w)
 
 void cli_run_say_location(const struct app_run_where *w)
 {
-    if (w->hosts)
+    if (w->is_cloud)
+        printf(
+            "\nRunning on machines that are launched for it (--on %s), which cost money from then\n"
+            "on. Each is terminated right after its stage.\n",
+            w->on);
+    else if (w->hosts)
         say_hosts(w);
     else
         printf("\nRunning locally (--on local): real work on %g CPUs and %.0f GB of this machine,\n"
-               "priced as the planned machines. Tradewind does not launch cloud instances yet.\n",
+               "priced as the planned machines. --on cloud launches those.\n",
                w->cpus, w->memory_gb);
 }
 

@@ -60,6 +60,35 @@ static int aws_terminate(struct cloud *c, const char *token, struct cloud_error 
     return ec2_terminate(c->priv, &ids, e);
 }
 
+static int aws_sign_in(struct cloud *c, struct cloud_error *e)
+{
+    return ec2_credentials(c->priv, e);
+}
+
+struct regions {
+    cloud_visit_region *visit;
+    void *context;
+};
+
+static int visit_region(void *context, const struct xml *item, struct cloud_error *e)
+{
+    const struct regions *r = context;
+
+    return r->visit(r->context, xml_text(item, "regionName"), &e->err);
+}
+
+static int aws_regions(struct cloud *c,
+                       cloud_visit_region *each,
+                       void *context,
+                       struct cloud_error *e)
+{
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+    struct regions r = {each, context};
+
+    ec2_call_init(&x, "DescribeRegions");
+    return ec2_each(c->priv, &x, "regionInfo", visit_region, &r, e);
+}
+
 struct listing {
     cloud_visit *visit;
     void *context;
@@ -81,6 +110,7 @@ static int aws_list(struct cloud *c, cloud_visit *each, void *context, struct cl
 
 const struct cloud_driver cloud_aws = {
     .name = "aws",
+    .some_region = "us-east-1",
     .open = aws_open,
     .close = aws_close,
     .launch = ec2_launch,
@@ -90,4 +120,6 @@ const struct cloud_driver cloud_aws = {
     .zones = ec2_zones,
     .clean = ec2_clean,
     .check = ec2_check,
+    .sign_in = aws_sign_in,
+    .regions = aws_regions,
 };

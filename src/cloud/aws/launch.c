@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cloud/aws/internal.h"
+#include "cloud/boot.h"
 
 #include <math.h>
 #include <openssl/evp.h>
@@ -20,22 +21,17 @@
 #define YOUNG_FIRST_S 2.0
 #define YOUNG_MOST_S 15.0
 
-/* The instance powers itself off, which terminates it, unless an agent has come within the hour:
- * a broker that died right after the launch leaves nothing that bills. */
-static const char user_data[] = "#!/bin/sh\n"
-                                "systemd-run --on-active=1h /bin/sh -c "
-                                "'[ -d ~%s/.tradewind-jobs ] || systemctl poweroff'\n";
-
 /* ---- the request ---- */
 
+/* When the script powers the instance off, that terminates it. */
 static void add_user_data(struct ec2_call *x, const char *login)
 {
-    unsigned char base64[400];
-    char text[256];
-    int n = snprintf(text, sizeof text, user_data, login);
+    AUTO_MEM char *script = cloud_boot_script(login);
+    size_t n = strlen(script);
+    AUTO_MEM char *base64 = mem_zero(n / 3 * 4 + 5, 1);
 
-    EVP_EncodeBlock(base64, (const unsigned char *)text, n);
-    ec2_add(x, (const char *)base64, "UserData");
+    EVP_EncodeBlock((unsigned char *)base64, (const unsigned char *)script, (int)n);
+    ec2_add(x, base64, "UserData");
 }
 
 /* Of the owner, whose account others share. Everything else must be the same when a token comes

@@ -60,6 +60,16 @@ char *jobdir_file(const struct jobdir *d, const char *name)
     return mem_printf("%s/%s", d->path, name);
 }
 
+char *jobdir_root(const struct jobdir *d)
+{
+    char *root = mem_dup(d->path);
+    char *slash = strrchr(root, '/');
+
+    if (slash && slash != root)
+        *slash = 0;
+    return root;
+}
+
 static bool is_named(int fd, const char *path)
 {
     struct stat open_file, named;

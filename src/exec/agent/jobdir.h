@@ -22,6 +22,8 @@ void jobdir_clear(struct jobdir *d);
 /* Whether it is still there. */
 bool jobdir_exists(const struct jobdir *d);
 char *jobdir_file(const struct jobdir *d, const char *name);
+/* The directory of all jobs. */
+char *jobdir_root(const struct jobdir *d);
 
 /* Takes the lock that an agent holds until its job is over. false: another one has it. */
 bool jobdir_lock(struct jobdir *d);

@@ -1,5 +1,7 @@
-/* The lease of a machine, which the broker renews: the last agent there powers the machine
- * off when the lease has lapsed, if its job says how. */
+/* The watch over a machine: one process below whose eyes the lease of the machine lapses or is
+ * renewed, and which powers the machine off when the broker is gone for good; and which asks the
+ * cloud whether it takes the machine away. The broker starts it with the machine; an agent whose
+ * job ends, and says how to power off, becomes it where there is none. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -10,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +24,11 @@
 #include <unistd.h>
 
 #define POLL_S 0.5
+/* AWS tells two minutes before, Google and Azure half a minute. */
+#define ASK_EVERY_S 3.0
+/* Those who only look whether there is a watch hold its lock for a moment. */
+#define LOCK_TRIES 10
+#define LOCK_RETRY_US 50000
 
 int lease_renew(const char *root, double seconds, struct err *e)
 {
@@ -90,21 +98,50 @@ static void run_once(const char *command)
         continue;
 }
 
-void lease_wait_and_run(const char *root, double lease_s, const char *command)
+int lease_lock(const char *root, struct err *e)
 {
-    AUTO_MEM char *lock_path = mem_printf("%s/lease.lock", root);
-    AUTO_MEM char *lease_path = mem_printf("%s/lease", root);
-    struct lease l = {.path = lease_path};
+    AUTO_MEM char *path = mem_printf("%s/lease.lock", root);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-    /* An agent that waits already sees that this job was here, too. */
+    if (fd < 0) {
+        file_error(e, "open", path);
+        return -1;
+    }
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (i == LOCK_TRIES) {
+            close(fd);
+            return -1;
+        }
+        usleep(LOCK_RETRY_US);
+    }
+    return fd;
+}
+
+void lease_watch(const struct watch_order *w)
+{
+    AUTO_MEM char *path = mem_printf("%s/lease", w->root);
+    struct lease l = {.path = path};
+    struct asking *q = w->notices.cloud == NOTICES_NONE ? NULL : notice_begin(w->root, &w->notices);
+    double now_s = boot_time_s(), ask_at_s = now_s;
+    bool busy = false;
+
     look(&l);
-    if (l.lapses_s < boot_time_s() + lease_s)
-        lease_renew(root, lease_s, NULL);
-    AUTO_FD int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-        return;
-    l.lapses_s = boot_time_s() + lease_s;
-    for (look(&l); boot_time_s() < l.lapses_s || lease_has_work(root); look(&l))
+    l.lapses_s = fmax(l.lapses_s, now_s + w->lease_s);
+    while (busy || now_s < l.lapses_s) {
+        if (q && now_s >= ask_at_s) {
+            notice_ask(q);
+            ask_at_s = now_s + ASK_EVERY_S;
+        }
         usleep((useconds_t)(POLL_S * 1e6));
-    run_once(command);
+        look(&l);
+        bool was_busy = busy;
+        busy = lease_has_work(w->root);
+        now_s = boot_time_s();
+        /* What has just ended may be collected for as long. */
+        if (was_busy && !busy)
+            l.lapses_s = fmax(l.lapses_s, now_s + w->lease_s);
+    }
+    notice_free(q);
+    if (w->power_off)
+        run_once(w->power_off);
 }

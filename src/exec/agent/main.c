@@ -32,6 +32,8 @@ static const char usage[] =
     "       tradewind-agent follow DIR STATE LOG       tell it from these offsets on\n"
     "       tradewind-agent stop DIR SECONDS REASON    end it, by force after SECONDS\n"
     "       tradewind-agent renew ROOT SECONDS         renew the lease of the machine\n"
+    "       tradewind-agent watch ROOT SECONDS COMMAND CLOUD   renew it, and power off by COMMAND "
+    "when it lapses\n"
     "       tradewind-agent claim ROOT TOKEN SECONDS LABEL   use the machine, if no other home "
     "does\n"
     "       tradewind-agent release ROOT TOKEN         do not any more\n"
@@ -107,38 +109,47 @@ static int read_job(const struct jobdir *d, struct jobfile *job, struct err *e)
     return jobfile_parse(text, n, job, e);
 }
 
-static char *root_of(const struct jobdir *d)
+/* A process without standard streams. */
+static bool leave_streams(void)
 {
-    char *root = mem_dup(d->path);
-    char *slash = strrchr(root, '/');
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    if (slash && slash != root)
-        *slash = 0;
-    return root;
+    return null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0 &&
+           chdir("/") == 0;
+}
+
+/* The broker's watch over the machine may have been killed. */
+static void watch_instead(const struct jobdir *d, const struct jobfile *job)
+{
+    AUTO_MEM char *root = jobdir_root(d);
+    const struct watch_order order = {
+        .root = root, .lease_s = job->lease_s, .power_off = job->power_off};
+    AUTO_FD int lock = lease_lock(root, NULL);
+
+    if (lock >= 0)
+        lease_watch(&order);
 }
 
 /* The supervisor: a child of init, in a session of its own, without standard streams. */
-static void be_supervisor(struct jobdir *d)
+static void be_supervisor(void *context)
 {
+    struct jobdir *d = context;
     AUTO_CLEAR(jobfile) struct jobfile job = {0};
     struct err e = {0};
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || chdir("/") < 0)
+    if (!leave_streams())
         return;
     if (read_job(d, &job, &e) < 0)
         supervise_refuse(d, e.text);
     else
         supervise(d, &job);
     jobdir_unlock(d);
-    if (job.power_off && job.lease_s > 0) {
-        AUTO_MEM char *root = root_of(d);
-        lease_wait_and_run(root, job.lease_s, job.power_off);
-    }
+    if (job.power_off && job.lease_s > 0)
+        watch_instead(d, &job);
 }
 
-/* Two forks: the supervisor belongs to no terminal and to no session that ends. */
-static int start_supervisor(struct jobdir *d, struct err *e)
+/* Two forks: the process belongs to no terminal and to no session that ends. */
+static int start_apart(void (*be)(void *context), void *context, const char *what, struct err *e)
 {
     pid_t pid = fork();
     int status = 0;
@@ -147,14 +158,14 @@ static int start_supervisor(struct jobdir *d, struct err *e)
         setsid();
         pid_t second = fork();
         if (second == 0)
-            be_supervisor(d);
+            be(context);
         _exit(second < 0);
     }
     if (pid > 0)
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             continue;
     if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
-        return err_set(e, ERR_RETRY, "start the agent of %s: no process could be made", d->path);
+        return err_set(e, ERR_RETRY, "start the agent of %s: no process could be made", what);
     return 0;
 }
 
@@ -166,7 +177,7 @@ static int run(struct jobdir *d, struct err *e)
     for (int i = 0; end == FOLLOWED_NOTHING && i < START_TRIES; i++) {
         if (jobdir_lock(d)) {
             if (jobdir_phase(d) == JOB_NEW &&
-                (jobrecord_recover(d, e) < 0 || start_supervisor(d, e) < 0))
+                (jobrecord_recover(d, e) < 0 || start_apart(be_supervisor, d, d->path, e) < 0))
                 return -1;
             jobdir_unlock(d);
         }
@@ -226,6 +237,35 @@ static int command_renew(char **arguments, struct err *e)
     if (!read_seconds(arguments[1], &seconds, e) || lease_renew(arguments[0], seconds, e) < 0)
         return fail(e);
     return 0;
+}
+
+static void be_watch(void *context)
+{
+    if (leave_streams())
+        lease_watch(context);
+}
+
+/* Where there is a watch already, the lease is renewed. */
+static int command_watch(char **arguments, struct err *e)
+{
+    struct watch_order order = {.power_off = *arguments[2] ? arguments[2] : NULL};
+    AUTO_MEM char *root = realpath(arguments[0], NULL);
+    struct err why = {0};
+
+    if (!root)
+        return file_error(e, "find", arguments[0]);
+    if (!read_seconds(arguments[1], &order.lease_s, e))
+        return -1;
+    if (!notices_parse(arguments[3], &order.notices))
+        return err_set(e, ERR_USAGE, "'%s' is not a cloud that gives notice: none, aws, gcp, azure",
+                       arguments[3]);
+    order.root = root;
+    if (lease_renew(root, order.lease_s, e) < 0)
+        return -1;
+    AUTO_FD int lock = lease_lock(root, &why);
+    if (lock >= 0)
+        return start_apart(be_watch, &order, root, e);
+    return why.kind == ERR_NONE ? 0 : err_set(e, why.kind, "%s", why.text);
 }
 
 static int command_claim(char **arguments, struct err *e)
@@ -353,11 +393,11 @@ static const struct {
     int n_arguments;
     int (*run)(char **arguments, struct err *e); /* the exit code; -1: e says what failed */
 } commands[] = {
-    {"run", 1, command_run},         {"follow", 3, command_follow}, {"stop", 3, command_stop},
-    {"renew", 2, command_renew},     {"claim", 4, command_claim},   {"release", 2, command_release},
-    {"remove", 1, command_remove},   {"retire", 1, command_retire}, {"stage", 1, command_stage},
-    {"settle", 1, command_settle},   {"name", 2, command_name},     {"init", 2, command_init},
-    {"version", 0, command_version},
+    {"run", 1, command_run},       {"follow", 3, command_follow},   {"stop", 3, command_stop},
+    {"renew", 2, command_renew},   {"claim", 4, command_claim},     {"release", 2, command_release},
+    {"remove", 1, command_remove}, {"retire", 1, command_retire},   {"stage", 1, command_stage},
+    {"settle", 1, command_settle}, {"name", 2, command_name},       {"init", 2, command_init},
+    {"watch", 4, command_watch},   {"version", 0, command_version},
 };
 
 int main(int argc, char **argv)

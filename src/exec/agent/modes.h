@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "exec/agent/jobdir.h"
+#include "exec/notices.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,8 +53,28 @@ void jobfiles_keep_output(const struct jobdir *d);
 int lease_renew(const char *root, double seconds, struct err *e);
 /* Whether an agent holds the lock of a job below root. */
 bool lease_has_work(const char *root);
-/* Waits until the lease of root has lapsed, at least lease_s from now, and no job runs below root;
- * then runs command by the shell, once. Returns at once when another agent waits there already. */
-void lease_wait_and_run(const char *root, double lease_s, const char *command);
+/* Of the watch over the machine: -1 when another process has it, or e says why there can be none.
+ */
+int lease_lock(const char *root, struct err *e);
+struct watch_order {
+    const char *root;
+    double lease_s;
+    const char *power_off; /* by the shell; NULL = never */
+    struct notices notices;
+};
+/* With the lock: waits until the lease of root has lapsed, at least lease_s from now and from the
+ * end of the last job, and no job runs below root; then runs power_off, once. Asks for notices
+ * meanwhile. */
+void lease_watch(const struct watch_order *w);
+
+/* ---- notice.c ---- */
+
+/* Asks the metadata service; root/notice says what it tells. */
+struct asking;
+struct asking *notice_begin(const char *root, const struct notices *service);
+void notice_ask(struct asking *q);
+void notice_free(struct asking *q);
+/* Whether the cloud takes the machine of root away. */
+bool notice_read(const char *root, struct notice *out);
 
 #endif

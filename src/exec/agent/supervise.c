@@ -7,6 +7,7 @@
 #include "exec/agent/codewatch.h"
 #include "exec/agent/jobrecord.h"
 #include "exec/agent/limits.h"
+#include "exec/agent/modes.h"
 #include "exec/agent/processes.h"
 #include "exec/statefile.h"
 
@@ -44,6 +45,8 @@
 #define RESERVE_BYTES 65536
 #define FULL_TRIES 60
 #define FULL_POLL_S 1
+/* At the least, for a job whose machine is taken away at once. */
+#define NOTICE_GRACE_S 2.0
 
 /* The file `state` of a job: whole lines in the end, even when the disk is full in between. */
 struct stateout {
@@ -189,6 +192,8 @@ struct supervisor {
     double told_at_s; /* the next sample that is written down */
     bool child_ended;
     int child_status;
+    char *root;    /* of all jobs */
+    bool noticed;  /* the cloud takes the machine away */
     bool stopping; /* SIGTERM was sent */
     double kill_at_s;
     enum state_cause cause; /* meaningful when stopping, or when killed */
@@ -338,13 +343,32 @@ static void look_for_stop(struct supervisor *s)
     stop_within(s, r.grace_s);
 }
 
-static void read_notices(struct supervisor *s)
+/* The job may save a checkpoint until half of what is left of the machine; the broker fetches it in
+ * the other half. */
+static void look_for_notice(struct supervisor *s)
+{
+    struct state_line line = line_now(STATE_NOTICE);
+    struct notice said;
+
+    if (s->noticed || !notice_read(s->root, &said))
+        return;
+    s->noticed = true;
+    line.until_ms = said.until_ms;
+    snprintf(line.text, sizeof line.text, "%s", said.text);
+    stateout_offer(&s->state, &line);
+    because(s, STATE_PREEMPTED, "preempted: %s", said.text);
+    double half_s = (double)(said.until_ms - line.at_ms) / 2000;
+    stop_within(s, fmin(s->job->grace_s, fmax(half_s, NOTICE_GRACE_S)));
+}
+
+static void read_changes(struct supervisor *s)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 
     while (read(s->notify_fd, events, sizeof events) > 0)
         continue;
     look_for_stop(s);
+    look_for_notice(s);
 }
 
 static void read_signals(struct supervisor *s)
@@ -409,8 +433,10 @@ static void on_time(struct supervisor *s)
         look_at_memory(s, &s->tree);
         s->watch_at_s = now_s + watch_every_s(s);
         jobdir_reopen(s->dir);
-        if (s->notify_fd < 0)
+        if (s->notify_fd < 0) {
             look_for_stop(s);
+            look_for_notice(s);
+        }
     }
     if (now_s >= s->sample_at_s) {
         take_sample(s, now_s);
@@ -457,7 +483,7 @@ static void watch(struct supervisor *s)
         if (fds[3].revents)
             codewatch_drain(s->code);
         if (fds[1].revents)
-            read_notices(s);
+            read_changes(s);
         if (fds[2].revents)
             read_output(s);
         on_time(s);
@@ -584,7 +610,8 @@ static int listen_to_all(struct supervisor *s, struct err *e)
     if (s->signal_fd < 0)
         return err_set(e, ERR_IO, "signalfd: %s", strerror(errno));
     s->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (s->notify_fd >= 0 && inotify_add_watch(s->notify_fd, s->dir->path, IN_MOVED_TO) < 0) {
+    if (s->notify_fd >= 0 && (inotify_add_watch(s->notify_fd, s->dir->path, IN_MOVED_TO) < 0 ||
+                              inotify_add_watch(s->notify_fd, s->root, IN_MOVED_TO) < 0)) {
         close(s->notify_fd);
         s->notify_fd = -1;
     }
@@ -629,6 +656,7 @@ static void run(struct supervisor *s)
     line.pid = s->started.pid;
     snprintf(line.text, sizeof line.text, "%s", s->limits.text);
     look_for_stop(s); /* one that came before us */
+    look_for_notice(s);
     if (s->caused) {
         s->kill_at_s = 0;
         return;
@@ -657,6 +685,7 @@ static void clear(struct supervisor *s)
     processes_clear(&s->tree);
     codewatch_free(s->code);
     free(s->bytes);
+    free(s->root);
     if (s->signal_fd >= 0)
         close(s->signal_fd);
     if (s->notify_fd >= 0)
@@ -683,6 +712,7 @@ static struct supervisor *supervisor_new(struct jobdir *d, const struct jobfile 
     struct supervisor *s = mem_zero(1, sizeof *s);
 
     s->dir = d;
+    s->root = jobdir_root(d);
     s->job = job;
     s->bytes = mem_zero(READ_BYTES, 1);
     mask_init(&s->mask, job);

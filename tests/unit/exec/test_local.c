@@ -298,6 +298,35 @@ static void test_check(void)
     CHECK(!exec_find_agent(&e) && e.kind == ERR_NOTFOUND, "%s", e.text);
 }
 
+static bool is_there_within(const char *path, double seconds)
+{
+    double until_s = time_monotonic_s() + seconds;
+
+    while (access(path, F_OK) < 0 && time_monotonic_s() < until_s)
+        usleep(20000);
+    return access(path, F_OK) == 0;
+}
+
+static void test_watch(void)
+{
+    AUTO_MEM char *off = mem_printf("%s/it is off", host.root);
+    AUTO_MEM char *command = mem_printf("touch '%s'", off);
+    struct exec_watch watch = {.lease_s = 600, .power_off = command};
+    struct err e = {0};
+
+    CHECK(exec_watch(&host, &watch, &e) == 0, "a watch begins: %s", e.text);
+    CHECK(exec_watch(&host, &watch, &e) == 0 && !is_there_within(off, 1), "and is renewed");
+    watch.lease_s = 0.1;
+    CHECK(exec_watch(&host, &watch, &e) == 0 && is_there_within(off, 30), "until its lease lapses");
+    watch.notices = "ibm";
+    CHECK(exec_watch(&host, &watch, &e) < 0 && e.kind == ERR_USAGE && strstr(e.text, "'ibm'"), "%s",
+          e.text);
+    struct exec_host bad = host;
+    bad.root = "/no/such/root";
+    watch.notices = NULL;
+    CHECK(exec_watch(&bad, &watch, &e) < 0 && strstr(e.text, "/no/such/root"), "%s", e.text);
+}
+
 int main(void)
 {
     host = hand_host();
@@ -314,5 +343,6 @@ int main(void)
     test_secrets();
     test_secret_lines();
     test_latency();
+    test_watch();
     return TAP_DONE();
 }

@@ -36,6 +36,11 @@ static void test_text(void)
                   "sent=0 log=0 cause=no-start "
                   "text=two lines = one\n"),
           "ended stays one line");
+    s = (struct state_line){.kind = STATE_NOTICE, .at_ms = 6, .until_ms = 120006};
+    snprintf(s.text, sizeof s.text, "AWS terminates the machine");
+    CHECK(!strcmp(state_line_text(&s, out),
+                  "6 notice until=120006 text=AWS terminates the machine\n"),
+          "notice");
     memset(s.text, 'x', sizeof s.text - 1);
     s.text[sizeof s.text - 1] = 0;
     CHECK(strlen(state_line_text(&s, out)) < STATE_LINE_MAX && strchr(out, '\n')[1] == 0,
@@ -52,6 +57,10 @@ static void test_parse(void)
               s.kind == STATE_ENDED && s.at_ms == 7 && s.code == 3 && s.runtime_s == 1.5 &&
               s.memory_mb == 2 && s.cause == STATE_MEMORY && !strcmp(s.text, "over = its limit"),
           "ended, with a word that is not known");
+    CHECK(state_line_parse("7 notice until=120007 text=until = then", &s, NULL) == 0 &&
+              s.kind == STATE_NOTICE && s.until_ms == 120007 && !strcmp(s.text, "until = then"),
+          "notice");
+    CHECK(state_line_parse("7 notice until=-1 text=x", &s, NULL) < 0, "not before time began");
     CHECK(state_line_parse("7 started pid=12 limits=cpu: none", &s, NULL) == 0 &&
               s.kind == STATE_STARTED && s.pid == 12 && !strcmp(s.text, "cpu: none"),
           "started");
@@ -59,7 +68,7 @@ static void test_parse(void)
                   0 &&
               s.cpu_s == 1.25 && s.received == 18 && s.sent == 5 && s.gpu_percent == 40,
           "sample");
-    for (int c = STATE_EXIT; c <= STATE_NO_START; c++) {
+    for (int c = STATE_EXIT; c <= STATE_PREEMPTED; c++) {
         char text[STATE_LINE_MAX];
         struct state_line in = {.kind = STATE_ENDED, .cause = (enum state_cause)c};
         state_line_text(&in, text);
