@@ -70,7 +70,7 @@ int admin_clean_functions(
 
     if (!party.records)
         return -1;
-    int result = resources_cleanup(&party, &how, e);
+    int result = deployed_cleanup(&party, &how, e);
     *open += how.open;
     return result < 0 ? err_wrap(e, "clean up functions") : 0;
 }

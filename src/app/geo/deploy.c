@@ -224,10 +224,10 @@ static int deploy_all(struct app_geo_deploying *d,
                       struct err *e)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (resources_deploy(&d->party, f->sites[i]->cloud, f->sites[i]->region, &f->items[i], e) <
+        if (deployed_deploy(&d->party, f->sites[i]->cloud, f->sites[i]->region, &f->items[i], e) <
             0)
             return -1;
-    return resources_prune(&d->party, deployment, e);
+    return deployed_prune(&d->party, deployment, e);
 }
 
 static int answer_deployed(const struct app_geo_run *g,
@@ -326,7 +326,7 @@ static int run_destroy(struct app *app, const void *request, struct answer *out,
         .name = spec->name, .deployment = deployment, .dry_run = q->dry_run};
     if (answer_head(out, &head, e) < 0)
         return -1;
-    return resources_destroy(&d.party, deployment, e);
+    return deployed_destroy(&d.party, deployment, e);
 }
 
 const struct operation geo_destroy_operation = {

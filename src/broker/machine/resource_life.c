@@ -44,7 +44,7 @@ static int note(void *context, const struct deploy_resource *r, struct err *e)
 {
     const struct resource_party *p = context;
 
-    return resources_note(p->records, r, e);
+    return deployed_note(p->records, r, e);
 }
 
 static int tell(void *context, const struct deploy_resource *r, const char *done, struct err *e)
@@ -113,11 +113,11 @@ static bool is_wanted(const struct resource_party *p, const struct deploy_resour
     return false;
 }
 
-int resources_deploy(struct resource_party *p,
-                     const char *cloud,
-                     const char *region,
-                     const struct deploy_function *f,
-                     struct err *e)
+int deployed_deploy(struct resource_party *p,
+                    const char *cloud,
+                    const char *region,
+                    const struct deploy_function *f,
+                    struct err *e)
 {
     AUTO_CLEAR(hand) struct hand h = {.party = p};
     const struct deploy_watch w = watch_of(p);
@@ -162,7 +162,7 @@ static int destroy_one(void *context, const struct deploy_resource *r, struct er
 static int destroy(struct resource_party *p, const char *deployment, bool prunes, struct err *e)
 {
     struct destroying x = {.hand = {.party = p}, .watch = watch_of(p), .is_pruning = prunes};
-    int result = resources_each(p->records, deployment, destroy_one, &x, e);
+    int result = deployed_each(p->records, deployment, destroy_one, &x, e);
 
     hand_clear(&x.hand);
     if (result == 0 && x.failed > 1)
@@ -170,12 +170,12 @@ static int destroy(struct resource_party *p, const char *deployment, bool prunes
     return result == 0 && x.failed ? err_set(e, x.first.kind, "%s", x.first.text) : result;
 }
 
-int resources_destroy(struct resource_party *p, const char *deployment, struct err *e)
+int deployed_destroy(struct resource_party *p, const char *deployment, struct err *e)
 {
     return destroy(p, deployment, false, e);
 }
 
-int resources_prune(struct resource_party *p, const char *deployment, struct err *e)
+int deployed_prune(struct resource_party *p, const char *deployment, struct err *e)
 {
     return destroy(p, deployment, true, e);
 }
@@ -231,7 +231,7 @@ static int keep_orphan(void *context, const struct deploy_resource *r, struct er
 {
     struct cleaning *x = context;
     struct deploy_resource record;
-    int found = resources_get(x->hand.party->records, r, &record, e);
+    int found = deployed_get(x->hand.party->records, r, &record, e);
 
     if (found < 0 || (found && record.state != DEPLOY_GONE))
         return found < 0 ? -1 : 0;
@@ -267,14 +267,14 @@ static int clean_region(void *context, const struct deploy_resource *region, str
     return 0;
 }
 
-int resources_cleanup(struct resource_party *p, struct resource_cleanup *how, struct err *e)
+int deployed_cleanup(struct resource_party *p, struct resource_cleanup *how, struct err *e)
 {
     struct cleaning x = {.hand = {.party = p}, .watch = watch_of(p), .how = how};
 
     how->open = 0;
-    int result = resources_each(p->records, NULL, clean_leaving, &x, e);
+    int result = deployed_each(p->records, NULL, clean_leaving, &x, e);
     if (result == 0)
-        result = resources_each_region(p->records, clean_region, &x, e);
+        result = deployed_each_region(p->records, clean_region, &x, e);
     hand_clear(&x.hand);
     free(x.orphans);
     return result == 0 && x.failed ? err_set(e, x.first.kind, "%s", x.first.text) : result;

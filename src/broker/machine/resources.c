@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int resources_note(struct machines *m, const struct deploy_resource *r, struct err *e)
+int deployed_note(struct machines *m, const struct deploy_resource *r, struct err *e)
 {
     return machine_change(
         m,
@@ -33,10 +33,10 @@ static void read_row(struct db_query *q, struct deploy_resource *out)
     snprintf(out->deployment, sizeof out->deployment, "%s", db_text(q, 5));
 }
 
-int resources_get(struct machines *m,
-                  const struct deploy_resource *r,
-                  struct deploy_resource *out,
-                  struct err *e)
+int deployed_get(struct machines *m,
+                 const struct deploy_resource *r,
+                 struct deploy_resource *out,
+                 struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(m->db, e,
@@ -90,7 +90,7 @@ static int compare(const void *a, const void *b)
     return by ? by : strcmp(x->name, y->name);
 }
 
-int resources_each(
+int deployed_each(
     struct machines *m, const char *deployment, resource_visit *visit, void *context, struct err *e)
 {
     struct list l = {0};
@@ -110,7 +110,7 @@ int resources_each(
     return result;
 }
 
-int resources_each_region(struct machines *m, resource_visit *visit, void *context, struct err *e)
+int deployed_each_region(struct machines *m, resource_visit *visit, void *context, struct err *e)
 {
     struct list l = {0};
     AUTO_RESET struct db_query *q =

@@ -14,23 +14,23 @@
 #include "cloud/deploy/deploy.h"
 
 /* Writes the record, whether or not there is one. */
-int resources_note(struct machines *m, const struct deploy_resource *r, struct err *e);
+int deployed_note(struct machines *m, const struct deploy_resource *r, struct err *e);
 /* The record of this cloud, region, kind, name and parent. 1: *out has it; 0: there is none; -1. */
-int resources_get(struct machines *m,
-                  const struct deploy_resource *r,
-                  struct deploy_resource *out,
-                  struct err *e);
+int deployed_get(struct machines *m,
+                 const struct deploy_resource *r,
+                 struct deploy_resource *out,
+                 struct err *e);
 
 typedef int resource_visit(void *context, const struct deploy_resource *r, struct err *e);
 /* Those that are not gone, in the order in which they are to be deleted. deployment NULL = of all.
  * visit may note. */
-int resources_each(struct machines *m,
-                   const char *deployment,
-                   resource_visit *visit,
-                   void *context,
-                   struct err *e);
+int deployed_each(struct machines *m,
+                  const char *deployment,
+                  resource_visit *visit,
+                  void *context,
+                  struct err *e);
 /* Cloud and region of each record, also of what is gone, once each; other members are empty. */
-int resources_each_region(struct machines *m, resource_visit *visit, void *context, struct err *e);
+int deployed_each_region(struct machines *m, resource_visit *visit, void *context, struct err *e);
 
 /* ---- deploying and destroying ---- */
 
@@ -46,16 +46,16 @@ struct resource_party {
 void resource_party_clear(struct resource_party *p);
 
 /* Deploys a function: each resource is recorded before it is made. Repeatable. */
-int resources_deploy(struct resource_party *p,
-                     const char *cloud,
-                     const char *region,
-                     const struct deploy_function *f,
-                     struct err *e);
+int deployed_deploy(struct resource_party *p,
+                    const char *cloud,
+                    const char *region,
+                    const struct deploy_function *f,
+                    struct err *e);
 /* Deletes the recorded resources of a deployment. One that cannot be deleted now does not keep the
  * others, and e is about the first. */
-int resources_destroy(struct resource_party *p, const char *deployment, struct err *e);
+int deployed_destroy(struct resource_party *p, const char *deployment, struct err *e);
 /* The same for those that no function needs that this party deployed. */
-int resources_prune(struct resource_party *p, const char *deployment, struct err *e);
+int deployed_prune(struct resource_party *p, const char *deployment, struct err *e);
 
 enum resource_finding {
     RESOURCE_ORPHAN = 1, /* it carries this home's tag, and no record has it */
@@ -77,6 +77,6 @@ struct resource_cleanup {
 /* In every region where this home ever deployed: finishes what a destroy began, and deletes what
  * carries this home's tag without a record. What is deployed stays. A region that cannot be asked
  * is told of by its error, after all others. Repeatable. */
-int resources_cleanup(struct resource_party *p, struct resource_cleanup *how, struct err *e);
+int deployed_cleanup(struct resource_party *p, struct resource_cleanup *how, struct err *e);
 
 #endif

@@ -17,12 +17,9 @@ static bool changes(const char *method)
     return strcmp(method, "GET") != 0;
 }
 
-int aws_function_change(struct deploy *d,
-                        struct ec2_call *x,
-                        const json_t *body,
-                        struct cloud_error *e)
+int lambda_change(struct deploy *d, struct ec2_call *x, const json_t *body, struct cloud_error *e)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
     AUTO_MEM char *url = ec2_url(a->ec2, x);
     AUTO_MEM char *form =
         x->method || x->target ? NULL : mem_printf("%s?Action=%s", url, x->action);
@@ -36,12 +33,12 @@ int aws_function_change(struct deploy *d,
     return shown ? (shown < 0 ? -1 : 0) : ec2_send(a->ec2, x, e);
 }
 
-int aws_lambda_call(struct deploy *d,
-                    const struct aws_rest *call,
-                    json_t **out,
-                    struct cloud_error *e)
+int lambda_call(struct deploy *d,
+                const struct lambda_rest *call,
+                json_t **out,
+                struct cloud_error *e)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
     AUTO_CLEAR(ec2_call) struct ec2_call x;
     AUTO_MEM char *path = mem_printf(LAMBDA_VERSION "/%s", call->path);
     AUTO_MEM char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
@@ -54,7 +51,7 @@ int aws_lambda_call(struct deploy *d,
     x.content_type = body ? "application/json" : NULL;
     x.timeout_s = call->timeout_s;
     int done = changes(call->method)
-                   ? aws_function_change(d, &x, call->shown ? call->shown : call->body, e)
+                   ? lambda_change(d, &x, call->shown ? call->shown : call->body, e)
                    : ec2_send(a->ec2, &x, e);
     if (done == 0 && out && x.body)
         *out = json_loads(x.body, 0, NULL);
@@ -63,9 +60,9 @@ int aws_lambda_call(struct deploy *d,
 
 /* ---- the account ---- */
 
-const char *aws_function_account(struct deploy *d, struct cloud_error *e)
+const char *lambda_account(struct deploy *d, struct cloud_error *e)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
 
     if (*a->account)
         return a->account;
@@ -84,9 +81,9 @@ const char *aws_function_account(struct deploy *d, struct cloud_error *e)
     return a->account;
 }
 
-char *aws_function_role(struct deploy *d, const char *name, struct cloud_error *e)
+char *lambda_role_arn(struct deploy *d, const char *name, struct cloud_error *e)
 {
-    const char *account = aws_function_account(d, e);
+    const char *account = lambda_account(d, e);
 
     return account
                ? mem_printf("arn:aws:iam::%s:role/tradewind/%s/%s", account, d->options.owner, name)
@@ -110,7 +107,7 @@ static int open_aws(struct deploy *d, struct err *e)
     d->cloud = cloud_open(&options, e);
     if (!d->cloud)
         return -1;
-    struct aws_functions *a = d->priv = mem_zero(1, sizeof *a);
+    struct lambda *a = d->priv = mem_zero(1, sizeof *a);
     a->ec2 = d->cloud->priv;
     return 0;
 }
@@ -140,21 +137,24 @@ static void named_in_bucket(struct deploy *d,
 
 static int list_aws(struct deploy *d, deploy_visit *visit, void *context, struct cloud_error *e)
 {
-    return aws_code_list(d, visit, context, e) < 0 ? -1 : aws_role_list(d, visit, context, e);
+    return lambda_code_list(d, visit, context, e) < 0 ? -1 : lambda_role_list(d, visit, context, e);
 }
 
 /* A function cannot be made before its role, nor a notification before its permission. The group of
  * logs is made here, so that it carries our tag and ends, and so that the role needs not make it.
  */
 static const struct deploy_kind kinds[] = {
-    {"role", named_alone, aws_role_look, aws_role_make, aws_role_change, aws_role_remove},
-    {"policy", named_alone, aws_policy_look, aws_policy_make, NULL, aws_policy_remove},
-    {"log-group", named_alone, aws_logs_look, aws_logs_make, aws_logs_change, aws_logs_remove},
-    {"function", named_alone, aws_code_look, aws_code_make, aws_code_change, aws_code_remove},
-    {"permission", named_in_bucket, aws_permission_look, aws_permission_make, aws_permission_change,
-     aws_permission_remove},
-    {"notification", named_in_bucket, aws_notification_look, aws_notification_make, NULL,
-     aws_notification_remove},
+    {"role", named_alone, lambda_role_look, lambda_role_make, lambda_role_change,
+     lambda_role_remove},
+    {"policy", named_alone, lambda_policy_look, lambda_policy_make, NULL, lambda_policy_remove},
+    {"log-group", named_alone, lambda_logs_look, lambda_logs_make, lambda_logs_change,
+     lambda_logs_remove},
+    {"function", named_alone, lambda_code_look, lambda_code_make, lambda_code_change,
+     lambda_code_remove},
+    {"permission", named_in_bucket, lambda_permission_look, lambda_permission_make,
+     lambda_permission_change, lambda_permission_remove},
+    {"notification", named_in_bucket, lambda_notification_look, lambda_notification_make, NULL,
+     lambda_notification_remove},
 };
 
 const struct deploy_platform deploy_aws = {

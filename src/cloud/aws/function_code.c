@@ -41,7 +41,7 @@ static json_t *configuration(struct deploy *d,
                              const struct deploy_function *f,
                              struct cloud_error *e)
 {
-    AUTO_MEM char *role = aws_function_role(d, r->name, e);
+    AUTO_MEM char *role = lambda_role_arn(d, r->name, e);
 
     if (!role)
         return NULL;
@@ -75,9 +75,9 @@ static bool same_configuration(const json_t *found, json_t *wanted)
 static int get(struct deploy *d, const char *name, json_t **out, struct cloud_error *e)
 {
     AUTO_MEM char *path = mem_printf("functions/%s", name);
-    const struct aws_rest call = {"GetFunction", "GET", path, NULL, NULL, 0};
+    const struct lambda_rest call = {"GetFunction", "GET", path, NULL, NULL, 0};
 
-    return aws_lambda_call(d, &call, out, e);
+    return lambda_call(d, &call, out, e);
 }
 
 /* 1: it can be changed or is as it should be; 0: not yet; -1. */
@@ -92,7 +92,7 @@ static int check_state(const json_t *found, struct cloud_error *e)
            strcmp(text_of(found, "LastUpdateStatus"), "InProgress") != 0;
 }
 
-AWS_FUNCTION_LOOK(aws_code_look)
+LAMBDA_LOOK(lambda_code_look)
 {
     AUTO_JSON json_t *answer = NULL;
 
@@ -137,7 +137,7 @@ static json_t *with_program(const json_t *shown, const char *at, const struct de
     return body;
 }
 
-AWS_FUNCTION_STEP(aws_code_make)
+LAMBDA_STEP(lambda_code_make)
 {
     AUTO_JSON json_t *shown = configuration(d, r, f, e);
 
@@ -152,8 +152,8 @@ AWS_FUNCTION_STEP(aws_code_make)
     AUTO_JSON json_t *body = with_program(shown, "Code", f);
     json_object_set_new(json_object_get(shown, "Code"), "ZipFile",
                         json_sprintf("(%zu bytes)", f->zip_bytes));
-    const struct aws_rest call = {"CreateFunction", "POST", "functions", body, shown, UPLOAD_S};
-    return aws_lambda_call(d, &call, NULL, e);
+    const struct lambda_rest call = {"CreateFunction", "POST", "functions", body, shown, UPLOAD_S};
+    return lambda_call(d, &call, NULL, e);
 }
 
 static int change_program(struct deploy *d,
@@ -164,14 +164,14 @@ static int change_program(struct deploy *d,
     AUTO_MEM char *path = mem_printf("functions/%s/code", r->name);
     AUTO_JSON json_t *shown = json_pack("{s:[s]}", "Architectures", ARCHITECTURE);
     AUTO_JSON json_t *body = with_program(shown, "", f);
-    const struct aws_rest call = {"UpdateFunctionCode", "PUT", path, body, shown, UPLOAD_S};
+    const struct lambda_rest call = {"UpdateFunctionCode", "PUT", path, body, shown, UPLOAD_S};
 
     json_object_set_new(shown, "ZipFile", json_sprintf("(%zu bytes)", f->zip_bytes));
-    return aws_lambda_call(d, &call, NULL, e);
+    return lambda_call(d, &call, NULL, e);
 }
 
 /* Lambda takes one change at a time. */
-AWS_FUNCTION_STEP(aws_code_change)
+LAMBDA_STEP(lambda_code_change)
 {
     AUTO_JSON json_t *answer = NULL, *wanted = configuration(d, r, f, e);
     AUTO_MEM char *digest = code_digest(f),
@@ -185,16 +185,16 @@ AWS_FUNCTION_STEP(aws_code_change)
         return e->failure == CLOUD_FINE ? 0 : -1;
     if (same_configuration(found, wanted))
         return 0;
-    const struct aws_rest call = {"UpdateFunctionConfiguration", "PUT", path, wanted, NULL, 0};
-    return aws_lambda_call(d, &call, NULL, e);
+    const struct lambda_rest call = {"UpdateFunctionConfiguration", "PUT", path, wanted, NULL, 0};
+    return lambda_call(d, &call, NULL, e);
 }
 
-AWS_FUNCTION_REMOVE(aws_code_remove)
+LAMBDA_REMOVE(lambda_code_remove)
 {
     AUTO_MEM char *path = mem_printf("functions/%s", r->name);
-    const struct aws_rest call = {"DeleteFunction", "DELETE", path, NULL, NULL, 0};
+    const struct lambda_rest call = {"DeleteFunction", "DELETE", path, NULL, NULL, 0};
 
-    if (aws_lambda_call(d, &call, NULL, e) == 0)
+    if (lambda_call(d, &call, NULL, e) == 0)
         return 0;
     if (e->failure != CLOUD_NOT_FOUND)
         return -1;
@@ -237,16 +237,16 @@ static int visit_one(
                : 0;
 }
 
-int aws_code_list(struct deploy *d, deploy_visit *visit, void *context, struct cloud_error *e)
+int lambda_code_list(struct deploy *d, deploy_visit *visit, void *context, struct cloud_error *e)
 {
     AUTO_MEM char *path = mem_dup("functions");
 
     for (int page = 0; page < PAGES_MAX; page++) {
         AUTO_JSON json_t *answer = NULL;
-        const struct aws_rest call = {"ListFunctions", "GET", path, NULL, NULL, 0};
+        const struct lambda_rest call = {"ListFunctions", "GET", path, NULL, NULL, 0};
         const json_t *item;
         size_t i;
-        if (aws_lambda_call(d, &call, &answer, e) < 0)
+        if (lambda_call(d, &call, &answer, e) < 0)
             return -1;
         json_array_foreach(json_object_get(answer, "Functions"), i, item)
         {

@@ -29,7 +29,7 @@ static int change_iam(struct deploy *d, struct ec2_call *x, json_t *shown, struc
 {
     AUTO_JSON json_t *taken = shown;
 
-    return aws_function_change(d, x, taken, e);
+    return lambda_change(d, x, taken, e);
 }
 
 /* What an answer has percent-encoded is the wanted document. */
@@ -58,9 +58,9 @@ static bool has_owner(const struct deploy *d, const struct xml *tags)
     return false;
 }
 
-AWS_FUNCTION_LOOK(aws_role_look)
+LAMBDA_LOOK(lambda_role_look)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
     AUTO_CLEAR(ec2_call) struct ec2_call x;
 
     begin_iam(&x, "GetRole", r->name);
@@ -84,7 +84,7 @@ AWS_FUNCTION_LOOK(aws_role_look)
     return 0;
 }
 
-AWS_FUNCTION_STEP(aws_role_make)
+LAMBDA_STEP(lambda_role_make)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
     AUTO_JSON json_t *document = trust();
@@ -105,7 +105,7 @@ AWS_FUNCTION_STEP(aws_role_make)
                       e);
 }
 
-AWS_FUNCTION_STEP(aws_role_change)
+LAMBDA_STEP(lambda_role_change)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
     AUTO_JSON json_t *document = trust();
@@ -127,7 +127,7 @@ static int forgive(int done, struct cloud_error *e)
     return 0;
 }
 
-AWS_FUNCTION_REMOVE(aws_role_remove)
+LAMBDA_REMOVE(lambda_role_remove)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
 
@@ -160,7 +160,7 @@ static json_t *permissions(struct deploy *d,
                            const struct deploy_function *f,
                            struct cloud_error *e)
 {
-    const char *account = aws_function_account(d, e);
+    const char *account = lambda_account(d, e);
 
     if (!account)
         return NULL;
@@ -176,9 +176,9 @@ static json_t *permissions(struct deploy *d,
     return json_pack("{s:s, s:o}", "Version", "2012-10-17", "Statement", statements);
 }
 
-AWS_FUNCTION_LOOK(aws_policy_look)
+LAMBDA_LOOK(lambda_policy_look)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
     AUTO_CLEAR(ec2_call) struct ec2_call x;
 
     begin_iam(&x, "GetRolePolicy", r->name);
@@ -201,7 +201,7 @@ AWS_FUNCTION_LOOK(aws_policy_look)
     return 0;
 }
 
-AWS_FUNCTION_STEP(aws_policy_make)
+LAMBDA_STEP(lambda_policy_make)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
     AUTO_JSON json_t *document = permissions(d, r, f, e);
@@ -216,7 +216,7 @@ AWS_FUNCTION_STEP(aws_policy_make)
                       json_pack("{s:s, s:O}", "RoleName", r->name, "PolicyDocument", document), e);
 }
 
-AWS_FUNCTION_REMOVE(aws_policy_remove)
+LAMBDA_REMOVE(lambda_policy_remove)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
 
@@ -227,7 +227,7 @@ AWS_FUNCTION_REMOVE(aws_policy_remove)
 
 static int list_roles(struct deploy *d, deploy_visit *visit, void *context, struct cloud_error *e)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
     AUTO_MEM char *path = mem_printf("/tradewind/%s/", d->options.owner);
     char marker[1024] = "";
 
@@ -259,7 +259,7 @@ static int list_roles(struct deploy *d, deploy_visit *visit, void *context, stru
 static int call_logs(
     struct deploy *d, const char *action, json_t *body, json_t **out, struct cloud_error *e)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
     AUTO_CLEAR(ec2_call) struct ec2_call x;
     AUTO_JSON json_t *taken = body;
     AUTO_MEM char *text = json_dumps(body, JSON_COMPACT);
@@ -269,13 +269,13 @@ static int call_logs(
     x.service = "logs";
     x.target = target;
     x.json = text;
-    int done = out ? ec2_send(a->ec2, &x, e) : aws_function_change(d, &x, taken, e);
+    int done = out ? ec2_send(a->ec2, &x, e) : lambda_change(d, &x, taken, e);
     if (done == 0 && out && !(*out = json_loads(x.body, 0, NULL)))
         return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_REGION, "%s: the answer is no JSON", action);
     return done;
 }
 
-AWS_FUNCTION_LOOK(aws_logs_look)
+LAMBDA_LOOK(lambda_logs_look)
 {
     AUTO_JSON json_t *answer = NULL;
     AUTO_MEM char *name = mem_printf("/aws/lambda/%s", r->name);
@@ -297,16 +297,16 @@ AWS_FUNCTION_LOOK(aws_logs_look)
     return 0;
 }
 
-AWS_FUNCTION_STEP(aws_logs_make)
+LAMBDA_STEP(lambda_logs_make)
 {
     json_t *body =
         json_pack("{s:o, s:{s:s, s:s}}", "logGroupName", json_sprintf("/aws/lambda/%s", r->name),
                   "tags", CLOUD_TAG_OWNER, d->options.owner, DEPLOY_TAG_TRAINING, f->deployment);
 
-    return call_logs(d, "CreateLogGroup", body, NULL, e) < 0 ? -1 : aws_logs_change(d, r, f, e);
+    return call_logs(d, "CreateLogGroup", body, NULL, e) < 0 ? -1 : lambda_logs_change(d, r, f, e);
 }
 
-AWS_FUNCTION_STEP(aws_logs_change)
+LAMBDA_STEP(lambda_logs_change)
 {
     (void)f;
     return call_logs(d, "PutRetentionPolicy",
@@ -316,7 +316,7 @@ AWS_FUNCTION_STEP(aws_logs_change)
                      NULL, e);
 }
 
-AWS_FUNCTION_REMOVE(aws_logs_remove)
+LAMBDA_REMOVE(lambda_logs_remove)
 {
     json_t *body = json_pack("{s:o}", "logGroupName", json_sprintf("/aws/lambda/%s", r->name));
 
@@ -353,7 +353,7 @@ static int list_logs(struct deploy *d, deploy_visit *visit, void *context, struc
     return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_REGION, "DescribeLogGroups: the pages do not end");
 }
 
-int aws_role_list(struct deploy *d, deploy_visit *visit, void *context, struct cloud_error *e)
+int lambda_role_list(struct deploy *d, deploy_visit *visit, void *context, struct cloud_error *e)
 {
     return list_logs(d, visit, context, e) < 0 ? -1 : list_roles(d, visit, context, e);
 }

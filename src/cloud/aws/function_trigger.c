@@ -54,14 +54,14 @@ static const json_t *find_statement(const json_t *policy)
     return NULL;
 }
 
-AWS_FUNCTION_LOOK(aws_permission_look)
+LAMBDA_LOOK(lambda_permission_look)
 {
     AUTO_JSON json_t *answer = NULL;
     AUTO_MEM char *path = mem_printf("functions/%s/policy", r->name);
     AUTO_MEM char *bucket = mem_printf("arn:aws:s3:::%s", r->parent);
-    const struct aws_rest call = {"GetPolicy", "GET", path, NULL, NULL, 0};
+    const struct lambda_rest call = {"GetPolicy", "GET", path, NULL, NULL, 0};
 
-    if (aws_lambda_call(d, &call, &answer, e) < 0)
+    if (lambda_call(d, &call, &answer, e) < 0)
         return absent(out, e);
     const char *text = json_string_value(json_object_get(answer, "Policy"));
     AUTO_JSON json_t *policy = text ? json_loads(text, 0, NULL) : NULL;
@@ -75,7 +75,7 @@ AWS_FUNCTION_LOOK(aws_permission_look)
         *out = is_of_bucket ? DEPLOY_SAME : DEPLOY_ABSENT;
         return 0;
     }
-    const char *account = aws_function_account(d, e);
+    const char *account = lambda_account(d, e);
     if (!account)
         return -1;
     *out = is_of_bucket && strcmp(condition(s, "aws:SourceAccount"), account) == 0 ? DEPLOY_SAME
@@ -83,9 +83,9 @@ AWS_FUNCTION_LOOK(aws_permission_look)
     return 0;
 }
 
-AWS_FUNCTION_STEP(aws_permission_make)
+LAMBDA_STEP(lambda_permission_make)
 {
-    const char *account = aws_function_account(d, e);
+    const char *account = lambda_account(d, e);
     AUTO_MEM char *path = mem_printf("functions/%s/policy", r->name);
 
     (void)f;
@@ -95,22 +95,22 @@ AWS_FUNCTION_STEP(aws_permission_make)
         json_pack("{s:s, s:s, s:s, s:o, s:s}", "StatementId", STATEMENT, "Action",
                   "lambda:InvokeFunction", "Principal", "s3.amazonaws.com", "SourceArn",
                   json_sprintf("arn:aws:s3:::%s", r->parent), "SourceAccount", account);
-    const struct aws_rest call = {"AddPermission", "POST", path, body, NULL, 0};
-    return aws_lambda_call(d, &call, NULL, e);
+    const struct lambda_rest call = {"AddPermission", "POST", path, body, NULL, 0};
+    return lambda_call(d, &call, NULL, e);
 }
 
-AWS_FUNCTION_REMOVE(aws_permission_remove)
+LAMBDA_REMOVE(lambda_permission_remove)
 {
     AUTO_MEM char *path = mem_printf("functions/%s/policy/" STATEMENT, r->name);
-    const struct aws_rest call = {"RemovePermission", "DELETE", path, NULL, NULL, 0};
+    const struct lambda_rest call = {"RemovePermission", "DELETE", path, NULL, NULL, 0};
     enum deploy_found gone;
 
-    return aws_lambda_call(d, &call, NULL, e) == 0 ? 0 : absent(&gone, e);
+    return lambda_call(d, &call, NULL, e) == 0 ? 0 : absent(&gone, e);
 }
 
-AWS_FUNCTION_STEP(aws_permission_change)
+LAMBDA_STEP(lambda_permission_change)
 {
-    return aws_permission_remove(d, r, e) < 0 ? -1 : aws_permission_make(d, r, f, e);
+    return lambda_permission_remove(d, r, e) < 0 ? -1 : lambda_permission_make(d, r, f, e);
 }
 
 /* ---- the notification ---- */
@@ -126,7 +126,7 @@ static void begin_s3(struct ec2_call *x, const char *action, const char *method,
 /* The bucket's configuration, in x. */
 static int get(struct deploy *d, const char *path, struct ec2_call *x, struct cloud_error *e)
 {
-    struct aws_functions *a = d->priv;
+    struct lambda *a = d->priv;
 
     begin_s3(x, "GetBucketNotification", "GET", path);
     if (ec2_send(a->ec2, x, e) < 0)
@@ -152,7 +152,7 @@ static const struct xml *find(const struct xml *root, const char *name)
 
 static char *function_arn(struct deploy *d, const char *name, struct cloud_error *e)
 {
-    const char *account = aws_function_account(d, e);
+    const char *account = lambda_account(d, e);
 
     return account
                ? mem_printf("arn:aws:lambda:%s:%s:function:%s", d->options.region, account, name)
@@ -167,7 +167,7 @@ static const char *rule(const struct xml *item, const char *name)
     return "";
 }
 
-AWS_FUNCTION_LOOK(aws_notification_look)
+LAMBDA_LOOK(lambda_notification_look)
 {
     AUTO_CLEAR(ec2_call) struct ec2_call x;
     AUTO_MEM char *path = mem_printf("%s?notification", r->parent);
@@ -265,15 +265,15 @@ static int replace(struct deploy *d,
     x.payload = buf_str(&body);
     x.content_type = "application/xml";
     AUTO_JSON json_t *shown = json_string(x.payload);
-    return aws_function_change(d, &x, shown, e);
+    return lambda_change(d, &x, shown, e);
 }
 
-AWS_FUNCTION_STEP(aws_notification_make)
+LAMBDA_STEP(lambda_notification_make)
 {
     return replace(d, r, f, e);
 }
 
-AWS_FUNCTION_REMOVE(aws_notification_remove)
+LAMBDA_REMOVE(lambda_notification_remove)
 {
     enum deploy_found gone;
 

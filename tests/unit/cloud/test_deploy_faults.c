@@ -147,7 +147,7 @@ static int deploy(struct resource_party *p,
 
     f.name = name;
     f.memory_mb = memory_mb;
-    return resources_deploy(p, s->cloud, s->region, &f, e);
+    return deployed_deploy(p, s->cloud, s->region, &f, e);
 }
 
 /* Deploys, changes something, and destroys, as far as faults let it. */
@@ -160,7 +160,7 @@ static void work(struct cloud_model *m, const struct setting *s, const char *hom
     for (int i = 0; i < 3 && deploy(&p, s, 1024, &e) < 0; i++)
         *m->now_ms += 5000;
     deploy(&p, s, 2048, &e);
-    resources_destroy(&p, "shirts", &e);
+    deployed_destroy(&p, "shirts", &e);
     resource_party_clear(&p);
     machines_free(p.records);
 }
@@ -197,7 +197,7 @@ static bool clean_up(struct cloud_model *m, const char *home, struct err *e)
         if (i == 4)
             cloud_model_do(m, "{\"settings\": {\"faults\": 0}}");
         *e = (struct err){0};
-        is_clean = resources_destroy(&p, "shirts", e) == 0 && resources_cleanup(&p, &how, e) == 0 &&
+        is_clean = deployed_destroy(&p, "shirts", e) == 0 && deployed_cleanup(&p, &how, e) == 0 &&
                    !how.open;
         *m->now_ms += 45000;
     }
@@ -249,7 +249,7 @@ static bool schedule(struct cloud_model *m, const struct setting *s, unsigned se
 static void schedules(struct cloud_model *m, const struct setting *s)
 {
     const char *n_text = getenv("SEEDS"), *first_text = getenv("FIRST_SEED");
-    unsigned n = n_text ? (unsigned)atoi(n_text) : 150;
+    unsigned n = n_text ? (unsigned)atoi(n_text) : 80;
     unsigned first = first_text ? (unsigned)atoi(first_text) : 1;
     char what[800];
 
@@ -336,17 +336,17 @@ static void repeats(struct cloud_model *m, const struct setting *s)
     t.text[0] = '\0';
     CHECK(deploy(&p, s, 1024, &e) == 0 && all_are(&t, "unchanged"), "again: nothing changes");
     t.text[0] = '\0';
-    CHECK(resources_prune(&p, "shirts", &e) == 0 && !*t.text, "nothing else is there");
+    CHECK(deployed_prune(&p, "shirts", &e) == 0 && !*t.text, "nothing else is there");
     t.text[0] = '\0';
     CHECK(deploy(&p, s, 2048, &e) == 0 && strstr(t.text, " updated") &&
               strstr(t.text, " unchanged"),
           "with more memory: what differs is updated: %s", t.text);
     t.text[0] = '\0';
-    CHECK(resources_destroy(&p, "others", &e) == 0 && !*t.text, "another training's: nothing");
-    CHECK(resources_destroy(&p, "shirts", &e) == 0 && all_are(&t, "deleted"), "destroyed: %s%s",
+    CHECK(deployed_destroy(&p, "others", &e) == 0 && !*t.text, "another training's: nothing");
+    CHECK(deployed_destroy(&p, "shirts", &e) == 0 && all_are(&t, "deleted"), "destroyed: %s%s",
           t.text, e.text);
     t.text[0] = '\0';
-    CHECK(resources_destroy(&p, "shirts", &e) == 0 && !*t.text, "again: nothing to do");
+    CHECK(deployed_destroy(&p, "shirts", &e) == 0 && !*t.text, "again: nothing to do");
     CHECK(is_empty(m, s, left, sizeof left), "nothing is left: %s", left);
     resource_party_clear(&p);
     machines_free(p.records);
@@ -395,7 +395,7 @@ static int forget(void *context, const struct deploy_resource *r, struct err *e)
     struct deploy_resource gone = *r;
 
     gone.state = DEPLOY_GONE;
-    return resources_note(context, &gone, e);
+    return deployed_note(context, &gone, e);
 }
 
 static int count(void *context,
@@ -423,13 +423,13 @@ static void orphans(struct cloud_model *m, const struct setting *s)
     cloud_model_begin(m, "{\"others\": true, \"page\": 1}");
     open_party(&p, m, w.home);
     deploy(&p, s, 1024, &e);
-    CHECK(resources_cleanup(&p, &how, &e) == 0 && found == 0, "%s: what is deployed is no orphan",
+    CHECK(deployed_cleanup(&p, &how, &e) == 0 && found == 0, "%s: what is deployed is no orphan",
           s->cloud);
-    resources_each(p.records, NULL, forget, p.records, &e);
-    CHECK(resources_cleanup(&p, &how, &e) == 0 && found > 2 && !is_empty(m, s, left, sizeof left),
+    deployed_each(p.records, NULL, forget, p.records, &e);
+    CHECK(deployed_cleanup(&p, &how, &e) == 0 && found > 2 && !is_empty(m, s, left, sizeof left),
           "without records, a dry run finds %d by their tags", found);
     how.dry_run = false;
-    CHECK(resources_cleanup(&p, &how, &e) == 0 && is_empty(m, s, left, sizeof left),
+    CHECK(deployed_cleanup(&p, &how, &e) == 0 && is_empty(m, s, left, sizeof left),
           "and a cleanup deletes them: %s%s", left, e.text);
     resource_party_clear(&p);
     machines_free(p.records);
