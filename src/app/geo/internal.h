@@ -81,9 +81,9 @@ const char *app_geo_run_on(const struct app_geo_run *g, size_t site, bool functi
  * new string; NULL: e. fix: how to get it, "" = install it. */
 char *app_geo_find(
     const struct app *app, const char *name, const char *variable, const char *fix, struct err *e);
-/* The variables of an aggregator (docs/geo-function.md) but for those of the place it runs at. */
+/* The variables of aggregator i (docs/geo-function.md) but for those of the place it runs at. */
 void app_geo_aggregator_settings(const struct app_geo_run *g,
-                                 size_t aggregator,
+                                 size_t i,
                                  void (*each)(void *context, const char *name, const char *value),
                                  void *context);
 
