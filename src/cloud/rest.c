@@ -85,6 +85,8 @@ static int transmit(struct cloud_rest *r,
                                          .headers = headers,
                                          .body = body ? body : "",
                                          .body_bytes = body ? strlen(body) : 0,
+                                         /* A refusal of the second would hide the first. */
+                                         .is_once = strcmp(x->method, "POST") == 0,
                                          .max_answer_bytes = ANSWER_MAX,
                                          .timeout_s = TIMEOUT_S,
                                          .stall_s = TIMEOUT_S};
@@ -119,7 +121,9 @@ static int try_once(struct cloud_rest *r, struct cloud_rest_call *x, struct clou
     if (!cloud_rest_http(r, &why) || token_cache_get(&r->tokens, r->http, &bearer, &why) < 0)
         return no_token(&why, e);
     if (transmit(r, x, bearer, &why) < 0)
-        return r->judge(x, why.text, e);
+        return why.kind == ERR_USAGE
+                   ? cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "%s: %s", x->name, why.text)
+                   : r->judge(x, why.text, e);
     note_clock(r, &x->answer);
     x->status = x->answer.status;
     x->root = json_loadb(x->answer.body, x->answer.body_bytes, 0, NULL);

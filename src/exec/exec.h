@@ -33,6 +33,8 @@ char *exec_find_agent(struct err *e);
 /* Whether commands run there; nothing is changed, and root and agent are not asked for. Errors as
  * exec_prepare has them. Blocks for at most 10 s. */
 int exec_answers(const struct exec_host *h, struct err *e);
+/* Whether this shell command succeeds there, within 10 s; as exec_answers otherwise. */
+int exec_succeeds(const struct exec_host *h, const char *command, struct err *e);
 /* Whether it can be reached, and the agent of this version is there (ssh: copied when not); makes
  * root. ERR_RETRY: not reachable now; ERR_DENIED: the key was refused, or the host's own key is not
  * the one we know. Blocks for at most 30 s. */
@@ -93,8 +95,9 @@ struct exec_watch {
 };
 /* Renews the lease of root, and starts the watch where none lives: a process over there that
  * outlives us, powers the machine off when the lease has lapsed and no job runs, and passes notices
- * on to the jobs. Repeatable: call it as soon as the machine answers, and instead of exec_renew
- * after that. */
+ * on to the jobs (STATE_NOTICE). Repeatable: call it right after the first exec_prepare, and
+ * instead of exec_renew from then on, so that a watch that was killed is replaced. A watch that
+ * lives keeps its power_off and notices. */
 int exec_watch(const struct exec_host *h, const struct exec_watch *w, struct err *e);
 
 /* root's home uses the machine from now on, for at most an hour unless it says so again; label says

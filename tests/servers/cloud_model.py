@@ -2,10 +2,11 @@
 from a seed, control by the test, and HTTP. A model (tests/servers/ec2, tests/servers/gce) has a subclass of
 Model and one of Handler, and ends with serve().
 
-usage of a model: tests/servers/NAME [--clock FILE] [--settings JSON]
+usage of a model: tests/servers/NAME [--clock FILE] [--settings JSON] [--tls FILE]
 Prints NAME_MODEL=URL once it listens, on a free port of 127.0.0.1, and ends with its standard input.
 
 --clock: eight bytes, little-endian milliseconds since 1970, which are the time; else the real one.
+--tls: certificate and key, for https at localhost.
 POST /control begins anew with the settings of its body; GET /control tells the state as JSON;
 POST /control/do {"ACTION": ...} changes it: {"preempt": true} or {"preempt": [IDS]} reclaims spot instances,
 {"detach": true} leaves disks and the like of instances that end, {"settings": {...}} changes settings,
@@ -26,6 +27,7 @@ import email.utils
 import json
 import mmap
 import random
+import ssl
 import struct
 import sys
 import threading
@@ -254,7 +256,14 @@ def serve(name, model_class, handler_class):
     handler_class.model = model = model_class(clock, settings)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_class)
     server.daemon_threads = True
-    sys.stdout.write("%s_MODEL=http://127.0.0.1:%d\n%s" % (name, server.server_port, model.banner()))
+    url = "http://127.0.0.1:%d"
+    if "--tls" in arguments:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(arguments["--tls"])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        url = "https://localhost:%d"
+    handler_class.url = url % server.server_port
+    sys.stdout.write("%s_MODEL=%s\n%s" % (name, handler_class.url, model.banner()))
     sys.stdout.flush()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()

@@ -139,6 +139,8 @@ static int post(struct ec2 *a, const struct ec2_call *x, struct http_answer *out
                                    .headers = (const char *const *)headers.items,
                                    .body = body,
                                    .body_bytes = strlen(body),
+                                   /* A refusal of the second would hide the first. */
+                                   .is_once = strcmp(x->action, "RunInstances") == 0,
                                    .max_answer_bytes = ANSWER_MAX,
                                    .timeout_s = timeout_s,
                                    .stall_s = timeout_s};

@@ -36,17 +36,13 @@ struct azure {
 static int find_subscription(struct deploy *d, struct cloud_error *e)
 {
     struct azure *a = d->priv;
-    const char *told = d->options.subscription;
+    struct err why = {0};
 
     if (a->subscription)
         return 0;
-    if (!told)
-        told = deploy_variable(d, "AZURE_SUBSCRIPTION_ID");
-    if (!told)
-        return cloud_fail(e, CLOUD_AUTH, CLOUD_ACCOUNT,
-                          "no subscription: set AZURE_SUBSCRIPTION_ID");
-    a->subscription = mem_dup(told);
-    return 0;
+    a->subscription = d->options.subscription ? mem_dup(d->options.subscription)
+                                              : token_azure_subscription(&a->rest.sources, &why);
+    return a->subscription ? 0 : cloud_fail(e, CLOUD_AUTH, CLOUD_ACCOUNT, "%s", why.text);
 }
 
 /* Apps have at most 32 characters. */

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "net/http.h"
 
 #include <fcntl.h>
@@ -33,6 +34,32 @@ const struct cloud_model_kind cloud_model_aws = {
                   {"AWS_ENDPOINT_URL", "URL"},
                   {"AWS_ENDPOINT_URL_CHECKIP", "URL/ip"},
                   {"AWS_EC2_METADATA_DISABLED", "true"}},
+};
+
+const struct cloud_model_kind cloud_model_azure = {
+    .server = "arm",
+    .driver = "azure",
+    .region = "eastus",
+    .variables = {{"AZURE_TENANT_ID", "11111111-2222-3333-4444-555555555555"},
+                  {"AZURE_CLIENT_ID", "66666666-7777-8888-9999-000000000000"},
+                  {"AZURE_CLIENT_SECRET", "model/secret+key"},
+                  {"AZURE_SUBSCRIPTION_ID", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"},
+                  {"AZURE_AUTHORITY_HOST", "URL"},
+                  {"AZURE_RESOURCE_MANAGER_ENDPOINT", "URL"},
+                  {"TRADEWIND_ADDRESS_URL", "URL/ip"}},
+};
+
+const struct cloud_model_kind cloud_model_gcp = {
+    .server = "gce",
+    .driver = "gcp",
+    .region = "us-central1",
+    .variables = {{"GOOGLE_APPLICATION_CREDENTIALS", "DIR/credentials"},
+                  {"GOOGLE_CLOUD_PROJECT", "model-project"},
+                  {"CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE", "URL/compute/v1/"},
+                  {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER", "URL/"},
+                  {"TRADEWIND_ADDRESS_URL", "URL/ip"}},
+    .credentials = "{\"type\": \"authorized_user\", \"client_id\": \"c\", \"client_secret\": \"s\","
+                   " \"refresh_token\": \"refresh-me\", \"token_uri\": \"URL/token\"}",
 };
 
 /* ---- the process ---- */
@@ -184,6 +211,56 @@ json_t *cloud_model_state(struct cloud_model *m)
     if (!state)
         give_up("its state is no JSON");
     return state;
+}
+
+json_int_t cloud_model_count(struct cloud_model *m, const char *what)
+{
+    AUTO_JSON json_t *state = cloud_model_state(m);
+
+    return json_integer_value(json_object_get(state, what));
+}
+
+json_int_t cloud_model_calls(struct cloud_model *m, const char *action)
+{
+    AUTO_JSON json_t *state = cloud_model_state(m);
+
+    return json_integer_value(json_object_get(json_object_get(state, "calls"), action));
+}
+
+bool cloud_model_left(struct cloud_model *m, const char *expected)
+{
+    AUTO_JSON json_t *state = cloud_model_state(m);
+    AUTO_MEM char *text = json_dumps(json_object_get(state, "left"), JSON_SORT_KEYS);
+
+    if (strcmp(text, expected) != 0)
+        printf("# left: %s\n", text);
+    return strcmp(text, expected) == 0;
+}
+
+void cloud_model_pass(struct cloud_model *m, double seconds)
+{
+    *m->now_ms += (int64_t)(seconds * 1000);
+}
+
+int cloud_model_note(
+    void *context, const char *kind, const char *id, const char *why, struct err *e)
+{
+    size_t at = strlen(context);
+
+    (void)id;
+    (void)e;
+    snprintf((char *)context + at, CLOUD_MODEL_TEXT - at, "%s%s, ", kind, why ? " held" : "");
+    return 0;
+}
+
+int cloud_model_find(void *context, const struct cloud_finding *f, struct err *e)
+{
+    size_t at = strlen(context);
+
+    (void)e;
+    snprintf((char *)context + at, CLOUD_MODEL_TEXT - at, "%s/%d/%s/%s\n", f->what, (int)f->verdict,
+             f->found, f->fix);
+    return 0;
 }
 
 /* ---- the world outside of the driver ---- */

@@ -22,7 +22,7 @@ struct cloud_model_kind {
     const char *variables[CLOUD_MODEL_VARIABLES][2];
     const char *credentials; /* the file DIR/credentials, with URL somewhere; NULL = none */
 };
-extern const struct cloud_model_kind cloud_model_aws;
+extern const struct cloud_model_kind cloud_model_aws, cloud_model_azure, cloud_model_gcp;
 
 struct cloud_model {
     const struct cloud_model_kind *kind;
@@ -49,6 +49,17 @@ void cloud_model_begin(struct cloud_model *m, const char *fmt, ...)
 void cloud_model_do(struct cloud_model *m, const char *json);
 /* New reference. */
 json_t *cloud_model_state(struct cloud_model *m);
+/* A number of the state ("launched"), and how often an action was called. */
+json_int_t cloud_model_count(struct cloud_model *m, const char *what);
+json_int_t cloud_model_calls(struct cloud_model *m, const char *action);
+/* Whether what is left in the account is exactly this, as JSON; else it is printed. */
+bool cloud_model_left(struct cloud_model *m, const char *expected);
+void cloud_model_pass(struct cloud_model *m, double seconds);
+/* A visit of cloud_clean and one of cloud_check, which append to a text of CLOUD_MODEL_TEXT bytes:
+ * "disk, network interface held, ", "quota p/1/found/fix\n". */
+#define CLOUD_MODEL_TEXT 6000
+cloud_visit_leftover cloud_model_note;
+cloud_visit_finding cloud_model_find;
 /* Of the kind's region; options may be changed before cloud_open. */
 struct cloud_options cloud_model_options(struct cloud_model *m,
                                          const char *home,

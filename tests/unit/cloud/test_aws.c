@@ -30,21 +30,6 @@ static struct cloud_request request(const char *token)
     return q;
 }
 
-static void pass(double seconds)
-{
-    *model.now_ms += (int64_t)(seconds * 1000);
-}
-
-static bool is_left(const char *expected)
-{
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-    AUTO_MEM char *text = json_dumps(json_object_get(state, "left"), JSON_SORT_KEYS);
-
-    if (strcmp(text, expected) != 0)
-        printf("# left: %s\n", text);
-    return strcmp(text, expected) == 0;
-}
-
 /* ---- one machine ---- */
 
 static void facts(const struct cloud_machine *m, const struct cloud_request *q)
@@ -83,17 +68,17 @@ static void life(void)
           "whose expiry and price may differ");
     q.instance_type = "m5.xlarge";
     CHECK(launch_as(c, &q, &again) == CLOUD_CONFLICT, "another type: %s", world_error.err.text);
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_RUNNING && m.ready_ms &&
               strncmp(m.address, "ubuntu@198.51.100.", 18) == 0 &&
               strcmp(m.exec_driver, "ssh") == 0 && strcmp(m.root, "~/.tradewind-jobs") == 0,
           "it runs, and is reached at %s", m.address);
     CHECK(strcmp(listed(c), "one ") == 0, "and is listed");
-    pass(3600);
+    cloud_model_pass(&model, 3600);
     CHECK(terminate(c, "one") == CLOUD_FINE && look(c, "one", &m) == CLOUD_FINE &&
               m.state == CLOUD_DELETING && strcmp(listed(c), "one ") == 0,
           "terminated: listed until it is gone");
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_GONE &&
               m.ended_ms - m.launched_ms > 3600 * 1000 && m.ended_ms - m.launched_ms < 3650 * 1000,
           "gone, when AWS says: after %lld s", (long long)(m.ended_ms - m.launched_ms) / 1000);
@@ -114,9 +99,9 @@ static void spot(void)
     q.spot = true;
     q.max_price_usd_per_hour = 0.25;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && m.spot, "a spot instance");
-    pass(100);
+    cloud_model_pass(&model, 100);
     cloud_model_do(&model, "{\"preempt\": true}");
-    pass(100);
+    cloud_model_pass(&model, 100);
     CHECK(look(c, "s", &m) == CLOUD_FINE && m.state == CLOUD_PREEMPTED && m.ended_ms &&
               m.notice_ms == m.ended_ms,
           "that AWS reclaims");
@@ -125,7 +110,7 @@ static void spot(void)
     CHECK(launch_as(c, &q, &m) == CLOUD_CONFLICT, "on-demand given for spot: %s",
           world_error.err.text);
     CHECK(terminate(c, "t") == CLOUD_FINE, "can be terminated by its token");
-    pass(60);
+    cloud_model_pass(&model, 60);
     CHECK(look(c, "t", &m) == CLOUD_FINE && m.state == CLOUD_GONE, "and is gone");
 }
 
@@ -161,8 +146,7 @@ static void zones(void)
     q = request("c");
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_error.scope == CLOUD_REGION,
           "no zone has room: %s", world_error.err.text);
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-    CHECK(json_integer_value(json_object_get(json_object_get(state, "calls"), "RunInstances")) == 1,
+    CHECK(cloud_model_calls(&model, "RunInstances") == 1,
           "asked once, although the answer was a 500");
 }
 
@@ -232,9 +216,7 @@ static void lost_answers(void)
     char id[256];
     memcpy(id, m.id, sizeof id);
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "launched again: %s", world_error.err.text);
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-    CHECK(json_integer_value(json_object_get(state, "launched")) == 2 &&
-              json_integer_value(json_object_get(state, "twins")) == 0,
+    CHECK(cloud_model_count(&model, "launched") == 2 && cloud_model_count(&model, "twins") == 0,
           "there is no twin");
 }
 
@@ -257,9 +239,7 @@ static void lost_answers_elsewhere(void)
     CHECK(look(c, "lost", &m) == CLOUD_NOT_FOUND, "not shown yet");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && strcmp(m.zone, "us-east-1b") == 0,
           "the machine of the first call: %s", m.zone);
-    AUTO_JSON json_t *state = cloud_model_state(&model);
-    CHECK(json_integer_value(json_object_get(state, "launched")) == 2 &&
-              json_integer_value(json_object_get(state, "twins")) == 0,
+    CHECK(cloud_model_count(&model, "launched") == 2 && cloud_model_count(&model, "twins") == 0,
           "no twin");
 }
 
@@ -294,20 +274,10 @@ static bool admits(const char *expected)
     return false;
 }
 
-static int note(void *context, const char *kind, const char *id, const char *why, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)id;
-    (void)e;
-    snprintf((char *)context + at, 400 - at, "%s%s, ", kind, why ? " held" : "");
-    return 0;
-}
-
 static void shared(void)
 {
     struct cloud_machine m;
-    char left[400] = "";
+    char left[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
@@ -318,52 +288,42 @@ static void shared(void)
     q.token = "b";
     launch_as(elsewhere, &q, &m);
     CHECK(admits("{('tcp', '22', '22'): ['192.0.2.1/32']}"), "and from where it is by now");
-    pass(60);
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 && !*left,
+    cloud_model_pass(&model, 60);
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 && !*left,
           "with machines, nothing is left over");
     cloud_model_do(&model, "{\"detach\": true}");
     terminate(c, "a");
     terminate(c, "b");
-    CHECK(cloud_clean(c, true, note, left, &world_error) == 0 &&
+    CHECK(cloud_clean(c, true, cloud_model_note, left, &world_error) == 0 &&
               strcmp(left, "security group, key pair, ") == 0,
           "a dry run: %s", left);
-    pass(60);
+    cloud_model_pass(&model, 60);
     left[0] = '\0';
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 &&
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 &&
               strcmp(left, "network interface, network interface, disk, disk, security group, key "
                            "pair, ") == 0,
           "machines that left disks and interfaces: %s", left);
-    CHECK(is_left("{}"), "all of it is deleted");
+    CHECK(cloud_model_left(&model, "{}"), "all of it is deleted");
 }
 
 /* A group is held while instances are being terminated: waited for. */
 static void held(void)
 {
     struct cloud_machine m;
-    char left[400] = "";
+    char left[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("a");
     launch_as(c, &q, &m);
-    pass(60);
+    cloud_model_pass(&model, 60);
     terminate(c, "a");
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 &&
-              strcmp(left, "security group, key pair, ") == 0 && is_left("{}"),
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 &&
+              strcmp(left, "security group, key pair, ") == 0 && cloud_model_left(&model, "{}"),
           "cleaned while the instance ends: %s", left);
 }
 
 /* ---- checks ---- */
-
-static int write_finding(void *context, const struct cloud_finding *f, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)e;
-    snprintf((char *)context + at, 4000 - at, "%s/%d/%s/%s\n", f->what, (int)f->verdict, f->found,
-             f->fix);
-    return 0;
-}
 
 static void checks(void)
 {
@@ -375,11 +335,11 @@ static void checks(void)
         "permissions/1/none of 12 actions is refused/\n"
         "quota standard/1/32 vCPUs of on-demand instances without GPUs in us-east-1/\n"
         "quota g/1/8 vCPUs";
-    char text[4000] = "";
+    char text[CLOUD_MODEL_TEXT] = "";
 
     cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
-    CHECK(cloud_check(c, write_finding, text, &world_error) == 0, "checked %s",
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0, "checked %s",
           world_error.err.text);
     CHECK(strncmp(text, expected, strlen(expected)) == 0, "findings");
     printf("# %s\n", text);
@@ -390,12 +350,12 @@ static void checks(void)
     text[0] = '\0';
     cloud_model_begin(&model, "{\"denied\": [\"RunInstances\", \"DescribeVolumes\", "
                               "\"ListServiceQuotas\"]}");
-    cloud_check(c, write_finding, text, &world_error);
+    cloud_check(c, cloud_model_find, text, &world_error);
     CHECK(strstr(text, "permissions/3/some actions are not permitted/allow ec2:RunInstances, "
                        "ec2:DescribeVolumes") &&
               strstr(text, "allow servicequotas:ListServiceQuotas"),
           "missing permissions");
-    CHECK(is_left("{}"), "nothing was created");
+    CHECK(cloud_model_left(&model, "{}"), "nothing was created");
 }
 
 int main(void)
