@@ -44,6 +44,7 @@ struct app_geo_run {
     struct geo_total total; /* as planned */
     const char *on;         /* "local" unless the request names hosts */
     bool is_insecure;       /* http:// may lead to other machines */
+    bool is_deployed;       /* its aggregators are functions of clouds, and have no address */
     struct arena *arena;
     char token[32];                         /* part of its prefixes, which no two trainings share */
     struct app_geo_aggregator *aggregators; /* the last one is the global one */
@@ -73,6 +74,18 @@ int app_geo_run_report(struct app *app,
 int app_geo_run_layout(struct app_geo_run *g, struct err *e);
 /* Where workers of a site, or its functions, run: "local" or a host group. */
 const char *app_geo_run_on(const struct app_geo_run *g, size_t site, bool function);
+
+/* settings.c */
+
+/* The path of a file beside this program, or where it is installed; a variable may name another. A
+ * new string; NULL: e. fix: how to get it, "" = install it. */
+char *app_geo_find(
+    const struct app *app, const char *name, const char *variable, const char *fix, struct err *e);
+/* The variables of aggregator i (docs/geo-function.md) but for those of the place it runs at. */
+void app_geo_aggregator_settings(const struct app_geo_run *g,
+                                 size_t i,
+                                 void (*each)(void *context, const char *name, const char *value),
+                                 void *context);
 
 /* compose.c: the stages of g->run and what they need of the machine; nothing is stored. */
 int app_geo_run_list(struct app_geo_run *g, struct err *e);
