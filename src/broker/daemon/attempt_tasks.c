@@ -155,7 +155,8 @@ static int provision(struct attempt *j, const struct host_wish *hosts, struct cl
                                      .job = j->job.id,
                                      .run = j->job.asked.run,
                                      .stage = j->details.stage,
-                                     .nodes = j->details.nodes};
+                                     .nodes = j->details.nodes,
+                                     .is_server = j->details.rank < j->details.servers};
 
     if (r->launch.offer.provider[0]) {
         *e = (struct cloud_error){0};

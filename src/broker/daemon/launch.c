@@ -185,7 +185,8 @@ static struct machine_order order_of(const struct provisioning *s, const char *t
 /* It waits until others end, unless it never fits. */
 static int over_hour(const struct provisioning *s, struct cloud_error *e)
 {
-    bool never = s->progress->offer.price_usd_per_hour > s->config->limits.max_usd_per_hour;
+    unsigned nodes = s->wish->nodes ? s->wish->nodes : 1; /* which all run at once */
+    bool never = s->progress->offer.price_usd_per_hour * nodes > s->config->limits.max_usd_per_hour;
 
     e->failure = never ? CLOUD_INVALID : CLOUD_CAPACITY;
     return -1;
@@ -225,6 +226,19 @@ static int keep_refusal(void *context, const struct machine_refusal *r, struct e
     return 0;
 }
 
+static int ask_plan(struct provisioning *s, const struct broker_replan *question, struct err *e)
+{
+    const struct broker_options *o = s->wish->options;
+    struct launch_progress *p = s->progress;
+
+    p->workers = p->offer;
+    p->servers = (struct job_offer){0};
+    if (o->replan(o, question, &p->workers, &p->servers, e) < 0)
+        return -1;
+    p->offer = s->wish->is_server && p->servers.provider[0] ? p->servers : p->workers;
+    return 0;
+}
+
 static int plan_again(struct provisioning *s, struct err *e)
 {
     struct refusals known = {0};
@@ -238,7 +252,7 @@ static int plan_again(struct provisioning *s, struct err *e)
     question.refusals = known.list;
     question.n = known.n;
     if (result == 0)
-        result = s->wish->options->replan(s->wish->options, &question, &s->progress->offer, e);
+        result = ask_plan(s, &question, e);
     free(known.list);
     return result;
 }
