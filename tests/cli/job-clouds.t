@@ -121,6 +121,8 @@ def refused_job(home):
                                    for t in tried] ==
           [("aws/us-east-1", "m5.xlarge", "on-demand", "capacity")],
           "a refused job runs elsewhere, and says what was tried", got.stderr, tried)
+    check(job["offer"]["region"] == "us-west-2" and job["offer"]["price_usd_per_hour"] == 0.202,
+          "and where it ran", job["offer"])
     text = home.run("job", "show", "1").stdout
     check("refused" in text and "capacity" in text and "InsufficientInstanceCapacity" in text,
           "as a table, too", text)
@@ -140,6 +142,20 @@ def gang(home):
     ran = [m for m in home.machines() if m["job"] and location_of(m) == "us-west-2"]
     check(len(ran) == 3, "a refusal of one moved all of them", home.machines())
     check(home.is_empty(), "nothing is left in either region", home.left())
+
+
+def limited(home):
+    words = ("job", "submit", "--on", "aws", "--cpus", "4", "--memory", "8GB", "--yes", "--wait",
+             "--nodes")
+    # Three machines cost 0.576 USD/h, two 0.384.
+    got = home.run(*words, "3", "--", "true")
+    check(got.returncode != 0 and "limits.max_usd_per_hour: 3 machines" in got.stdout and
+          not home.machines(),
+          "a gang that costs more per hour than the limit never starts", got.stdout,
+          home.machines())
+    got = home.run(*words, "2", "--", "true")
+    check(got.returncode == 0, "a smaller one does", got.stdout, got.stderr)
+    check(home.is_empty(), "and nothing of both is left", home.left())
 
 
 def pipeline(home):
@@ -173,6 +189,8 @@ def main():
             refused_job(home)
         with CloudHome(scratch, "tight", capacity=ONE_IN_EAST) as home:
             gang(home)
+        with CloudHome(scratch, "limited", config="limits: {max_usd_per_hour: 0.5}\n") as home:
+            limited(home)
         with CloudHome(scratch, "pairs", capacity=ONE_IN_EAST) as home:
             pipeline(home)
     return done()

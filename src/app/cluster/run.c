@@ -419,7 +419,7 @@ static bool has_run(const void *record)
 #define RUN(TYPE, member) FIELD(TYPE, struct app_cluster_run_request, member)
 static const struct field request_fields[] = {
     CLUSTER_FILE_FIELDS(struct app_cluster_run_request, cluster.),
-    {"on", RUN(TEXT, on), .value = "local|ssh|GROUP|cloud|aws",
+    {"on", RUN(TEXT, on), .value = "local|ssh|GROUP|cloud|aws|azure|gcp",
      .help = "Where to run: all nodes on this machine (the default), on all hosts of the "
              "configuration, on those of a group, or on machines that are launched in one region of "
              "any cloud (cloud) or of one (aws)."},

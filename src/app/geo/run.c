@@ -42,7 +42,7 @@ struct run_request {
 /* clang-format off */
 static const struct field request_fields[] = {
     GEO_FILE_FIELDS(struct run_request, training.),
-    {"on", FIELD(TEXT, struct run_request, on), .value = "local|ssh|GROUP|cloud|aws",
+    {"on", FIELD(TEXT, struct run_request, on), .value = "local|ssh|GROUP|cloud|aws|azure|gcp",
      .help = "Where workers and functions run that the file's sites do not mention: locally (the "
              "default), on hosts, or on machines that are launched for the workers in the regions "
              "of their sites (cloud, aws), while functions run locally."},

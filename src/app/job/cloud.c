@@ -11,11 +11,15 @@
 #include "broker/machine/refusals.h"
 #include "catalog/catalog.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MB_PER_GIB 1024.0
+/* Machines that one job may have had. */
+#define ATTEMPTS_MAX 1000
 /* Without a time limit offers are compared by what they cost in an hour. */
 #define UNSAID_S 3600
 /* In messages of the planner, as if it were a pipeline file. */
@@ -24,6 +28,20 @@
 bool app_job_is_cloud(const struct config *c, const char *on)
 {
     return clouds_are_meant(on) && host_count(c, on) == 0;
+}
+
+const char *app_job_market_field(bool spot, const char *region, double max_hourly_usd)
+{
+    return spot ? "spot" : region ? "region" : isnan(max_hourly_usd) ? NULL : "max_hourly_usd";
+}
+
+int app_job_check_market(const char *field, const struct answer *out, struct err *e)
+{
+    char option[64], other[64];
+
+    return field ? err_set(e, ERR_USAGE, "%s is for machines of clouds: add %s cloud",
+                           answer_spell(out, field, option), answer_spell(out, "on", other))
+                 : 0;
 }
 
 /* ---- the request as a pipeline of one stage ---- */
@@ -248,6 +266,42 @@ static double real_or_none(double value)
 static const char *text_or_none(struct arena *arena, const char *text)
 {
     return *text ? arena_dup(arena, text) : NULL;
+}
+
+/* As jobs have offers of machines. */
+static void take_machine(const struct cloud_machine *f, struct job_offer *out)
+{
+    *out = (struct job_offer){.spot = f->spot,
+                              .cpus = f->cpus,
+                              .memory_gb = f->memory_gb,
+                              .accelerators = f->accelerators,
+                              .price_usd_per_hour = f->price_usd_per_hour};
+    snprintf(out->provider, sizeof out->provider, "%s", f->provider);
+    snprintf(out->region, sizeof out->region, "%s", f->region);
+    snprintf(out->zone, sizeof out->zone, "%s", f->zone);
+    snprintf(out->instance_type, sizeof out->instance_type, "%s", f->instance_type);
+    snprintf(out->accelerator, sizeof out->accelerator, "%s", f->accelerator);
+}
+
+int app_job_offer_now(struct app *app, int64_t job, struct job_offer *offer, struct err *e)
+{
+    const char *home = app_home(app, e);
+    struct machines *m = home && machines_exist(home) ? app_machines(app, e) : NULL;
+    struct machine found;
+    struct err why = {0};
+
+    if (!home || (machines_exist(home) && !m))
+        return -1;
+    for (unsigned attempt = 1; m && offer->provider[0] && attempt <= ATTEMPTS_MAX; attempt++) {
+        char token[65];
+        snprintf(token, sizeof token, "job-%" PRId64 "-%u", job, attempt);
+        if (machines_get(m, 0, token, &found, &why) < 0)
+            break;
+        if (found.facts.launched_ms)
+            take_machine(&found.facts, offer);
+    }
+    return why.kind == ERR_NONE || why.kind == ERR_NOTFOUND ? 0
+                                                            : err_set(e, why.kind, "%s", why.text);
 }
 
 int app_offer_show(const struct job_offer *o, struct arena *arena, const void **out, struct err *e)

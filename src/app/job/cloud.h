@@ -14,6 +14,11 @@
  * first. */
 bool app_job_is_cloud(const struct config *c, const char *on);
 
+/* The first of the fields spot, region and max_hourly_usd that a request has; NULL = none. */
+const char *app_job_market_field(bool spot, const char *region, double max_hourly_usd);
+/* ERR_USAGE for such a field of a request that launches nothing. */
+int app_job_check_market(const char *field, const struct answer *out, struct err *e);
+
 /* What a machine must have; all nodes of a job are alike. */
 struct app_job_wish {
     const char *on; /* "cloud", or a cloud's name */
@@ -87,6 +92,8 @@ struct app_offer {
     double accelerators, cpus, memory_gb, price_usd_per_hour;
 };
 extern const struct record app_offer_record;
+/* Of a job whose planned offer was refused: that of the machine which was launched last. */
+int app_job_offer_now(struct app *app, int64_t job, struct job_offer *offer, struct err *e);
 /* In the arena, with its texts; *out NULL: it is none. */
 int app_offer_show(const struct job_offer *o, struct arena *arena, const void **out, struct err *e);
 

@@ -222,7 +222,7 @@ static void command_cell(const void *record, struct buf *out)
      .help = "PATH and the like of the shell that submitted the job to this machine."},            \
     {"on", JOB(TEXT, on), .help = "Host group, cloud, or local."},                                 \
     {"offer", JOB(RECORD, offer), .record = &app_offer_record, .omit_none = true,                  \
-     .help = "Machine of a cloud that the job is planned for."},                                   \
+     .help = "Machine of a cloud that the job has, or is planned for."},                        \
     {"cpus", JOB(REAL, cpus), .help = "CPUs of the job.", .heading = "cpus", .is_optional = true}, \
     {"memory_mb", JOB(INT, memory_mb), .unit = "MB", .help = "Memory of the job.",                 \
      .heading = "memory", .cell = memory_cell, .is_optional = true},                                                 \

@@ -73,7 +73,7 @@ static const struct field submit_fields[] = {
      .unit = "s",
      .help = "Longest run time, as in 90s or 2h (default: no limit)."},
     {"env", SUBMIT(LIST, env), .value = "NAME=VALUE", .help = "Environment variable."},
-    {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP|cloud|aws", .preset = "local",
+    {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP|cloud|aws|azure|gcp", .preset = "local",
      .help = "This machine (local, the default), any host of the configuration (ssh), a group of "
              "hosts, or the cheapest machine of any cloud (cloud) or of one (aws), which is "
              "launched for the job and terminated after it."},
@@ -197,18 +197,6 @@ static int check_group(struct app *app,
     return 0;
 }
 
-/* Machines of clouds are launched as they are asked for. */
-static int check_market(const struct submit_request *q, const struct answer *out, struct err *e)
-{
-    const char *field = q->spot ? "spot" : q->region ? "region" : "max_hourly_usd";
-    char option[64], other[64];
-
-    if (!q->spot && !q->region && isnan(q->max_hourly_usd))
-        return 0;
-    return err_set(e, ERR_USAGE, "%s is for machines of clouds: add %s cloud",
-                   answer_spell(out, field, option), answer_spell(out, "on", other));
-}
-
 /* All nodes at once. */
 static int check_here(const struct lake_job_request *r, unsigned nodes, struct err *e)
 {
@@ -299,7 +287,8 @@ static int read_request(struct app *app,
     const struct config *c = app_config(app, e);
     if (!c || app_job_is_cloud(c, on))
         return c ? 0 : -1;
-    if (check_market(q, out, e) < 0)
+    if (app_job_check_market(app_job_market_field(q->spot, q->region, q->max_hourly_usd), out, e) <
+        0)
         return -1;
     return strcmp(on, "local") == 0 ? check_here(r, nodes, e)
                                     : check_group(app, on, nodes, r, out, e);

@@ -119,9 +119,9 @@ static int nowhere(const struct app_plan_node *nodes, size_t n, struct err *e)
     const char *first = nodes[0].instance_type, *last = nodes[n - 1].instance_type;
     bool two = first && last && strcmp(first, last) != 0;
 
-    return err_set(e, ERR_NOFIT, "%s%.60s has no offer of %.60s%s%.60s%s that may be used",
-                   region ? "region " : "no region", region ? region : "",
-                   first ? first : "a machine", two ? " beside " : "", two ? last : "",
+    return err_set(e, ERR_NOFIT, "%s%.60s offers %.60s%s%.60s%s that may be used",
+                   region ? "no cloud in " : "no region", region ? region : "",
+                   first ? first : "a machine of the size", two ? " beside " : "", two ? last : "",
                    nodes[0].spot ? ", spot," : "");
 }
 

@@ -100,7 +100,7 @@ static const struct field sweep_fields[] = {
     {"metrics", SWEEP(TEXT, metrics), .value = "json",
      .help = "json: lines such as {\"loss\": 0.4, \"step\": 10} that trials print are metrics, "
              "besides lines [TRADEWIND_METRIC] NAME STEP VALUE."},
-    {"on", SWEEP(TEXT, on), .value = "local|cloud|aws", .preset = "local",
+    {"on", SWEEP(TEXT, on), .value = "local|cloud|aws|azure|gcp", .preset = "local",
      .help = "This machine (the default), or machines that are launched in any cloud (cloud) or in "
              "one (aws), and terminated after their trial."},
     APP_JOB_MARKET_FIELDS(struct sweep_request, ),
@@ -184,14 +184,13 @@ static int check_options(const struct sweep_request *q, const struct answer *out
     return 0;
 }
 
-/* Where trials run; what is asked of machines of clouds. */
+/* Where trials run. */
 static int check_location(struct sweep *s, struct err *e)
 {
     const struct sweep_request *q = s->q;
     const struct config *c = app_config(s->app, e);
-    const char *field = q->spot ? "spot" : q->region ? "region" : "max_hourly_usd";
-    bool asks = q->spot || q->region || !isnan(q->max_hourly_usd);
-    char option[64], other[64];
+    const char *field = app_job_market_field(q->spot, q->region, q->max_hourly_usd);
+    char option[64];
 
     if (!c)
         return -1;
@@ -199,13 +198,10 @@ static int check_location(struct sweep *s, struct err *e)
     if (!s->is_cloud && strcmp(q->on, "local") != 0)
         return err_set(e, ERR_USAGE, "%s %.60s: trials run locally or on clouds",
                        answer_spell(s->out, "on", option), q->on);
-    if (asks && !s->is_cloud)
-        return err_set(e, ERR_USAGE, "%s is for machines of clouds: add %s cloud",
-                       answer_spell(s->out, field, option), answer_spell(s->out, "on", other));
-    if (asks && q->param.n)
+    if (field && q->param.n)
         return err_set(e, ERR_USAGE, "the pipeline file says what %s is",
                        answer_spell(s->out, field, option));
-    return 0;
+    return s->is_cloud ? 0 : app_job_check_market(field, s->out, e);
 }
 
 /* All trials of a command are planned alike. */
@@ -760,26 +756,6 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
 }
 
 /* clang-format off */
-#define TRIAL(TYPE, member) FIELD(TYPE, struct app_sweep_trial, member)
-static const struct field trial_fields[] = {
-    {"rank", TRIAL(INT, rank), .help = "Rank by the metric, 1 is the best; finished trials first.",
-     .heading = "rank"},
-    {"state", TRIAL(TEXT, state), .heading = "state",
-     .help = "State as of a job; stopped: halving stopped the trial."},
-    {"params", TRIAL(JSON, params), .help = "Parameters that differ between trials."},
-    {"value", TRIAL(REAL, value), .help = "Last value of the metric.", .heading = "value"},
-    {"step", TRIAL(REAL, step), .help = "Step of that value."},
-    {"runtime_s", TRIAL(DURATION, runtime_s), .unit = "s", .heading = "time",
-     .help = "Time that its jobs ran."},
-    {"cost_usd", TRIAL(MONEY, cost_microusd), .unit = "USD", .heading = "cost", .help = "Cost."},
-    {"jobs", TRIAL(INTS, jobs), .help = "Its jobs, one after the other."},
-    {"run", TRIAL(INT, run), .omit_none = true, .help = "Run of the pipeline."},
-    {"output", TRIAL(TEXT, output), .help = "Set version that it made."},
-    {"best", TRIAL(BOOL, best), .help = "Whether it is the best finished trial."},
-};
-const struct record app_sweep_trial_record =
-    RECORD("sweep_trial", struct app_sweep_trial, trial_fields);
-
 #define HEAD(TYPE, member) FIELD(TYPE, struct app_sweep, member)
 static const struct field started_fields[] = {
     {"name", HEAD(TEXT, name), .help = "Name of the sweep."},

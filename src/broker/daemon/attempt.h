@@ -62,7 +62,7 @@ struct remote {
     unsigned gang_waits;    /* number of times that the gang released its machines */
     unsigned gang_moves;    /* number of times that it moved to other offers */
     bool is_moving;         /* to `next`, as soon as no worker thread has the attempt */
-    struct job_offer next;  /* of a cloud: what the gang moves to */
+    struct job_offer next;  /* of a cloud: what the gang moved to last */
     char told[LAUNCH_NOTE_BYTES]; /* what the lake has of the launch */
     enum cloud_failure refused;   /* why the last provisioning failed */
     int64_t silent_since_ms;      /* the host does not answer since; 0 = it does */

@@ -124,7 +124,11 @@ void attempt_gang_move(struct broker *b, struct attempt *j)
         if (!node || !node->remote || !is_before_fetch(node))
             continue;
         bool is_server = rank < j->details.servers && to.servers.provider[0];
-        node->remote->next = is_server ? to.servers : to.workers;
+        const struct job_offer *next = is_server ? &to.servers : &to.workers;
+        /* Nodes that were refused at the same time found the same. */
+        if (node != j && node->remote->gang_moves && job_offer_same(next, &node->remote->next))
+            continue;
+        node->remote->next = *next;
         node->remote->is_moving = true;
         node->remote->gang_moves++;
         node->remote->gang_until_ms = now_ms;

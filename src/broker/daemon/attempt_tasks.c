@@ -160,9 +160,8 @@ static int provision(struct attempt *j, const struct host_wish *hosts, struct cl
 
     if (r->launch.offer.provider[0]) {
         *e = (struct cloud_error){0};
-        /* Of a cloud, whether there are machines shows when they are launched. */
         return j->work == ACTION_ASK_GANG
-                   ? 0
+                   ? launch_ask(&wish, &r->launch, e)
                    : launch_step(&wish, &r->launch, &r->attempt, &r->machine, e);
     }
     return j->work == ACTION_PROVISION ? host_provision(hosts, &r->attempt, &r->machine, e)

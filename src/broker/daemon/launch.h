@@ -37,5 +37,8 @@ int launch_step(const struct launch_wish *w,
                 unsigned *attempt,
                 struct machine *out,
                 struct cloud_error *e);
+/* Whether all nodes of a gang may be launched now: -1 with CAPACITY while other machines cost so
+ * much per hour that limits.max_usd_per_hour would be exceeded. */
+int launch_ask(const struct launch_wish *w, const struct launch_progress *p, struct cloud_error *e);
 
 #endif
