@@ -153,7 +153,7 @@ static void put_aggregator(struct words *w, size_t i, bool is_local)
 
 static void compose_function(struct app_geo_run *g, size_t site, struct run_stage_plan *out)
 {
-    bool is_local = strcmp(app_geo_run_on(g, site, true), "local") == 0;
+    bool is_local = strcmp(app_geo_run_on(g, site, true), "local") == 0 && !g->is_cloud;
     struct words w;
 
     if (!begin_script(g, app_geo_function_script, "function",
@@ -188,10 +188,9 @@ static void add_env_number(struct env_list *l, const char *key, double value)
     add_env(l, key, text);
 }
 
-/* The entry of the file that a worker comes from, and which of its workers it is. */
-static const struct spec_geo_worker *entry_of(const struct spec_geo *s,
-                                              size_t worker,
-                                              size_t *index)
+const struct spec_geo_worker *app_geo_run_entry(const struct spec_geo *s,
+                                                size_t worker,
+                                                size_t *index)
 {
     size_t i = 0;
 
@@ -208,7 +207,7 @@ static void add_data(struct env_list *l, size_t worker)
         &l->g->geo.problem->sites[l->g->geo.problem->workers[worker].site];
     const struct spec_geo_site *said = spec_geo_site(l->g->geo.spec, site->cloud, site->region);
     size_t index;
-    const struct spec_geo_worker *entry = entry_of(l->g->geo.spec, worker, &index);
+    const struct spec_geo_worker *entry = app_geo_run_entry(l->g->geo.spec, worker, &index);
 
     add_env_number(l, "TRADEWIND_SHARD", (double)index);
     add_env_number(l, "TRADEWIND_SHARDS", entry->count);
@@ -293,7 +292,7 @@ static void compose_worker(struct app_geo_run *g,
 {
     const struct geo_worker *w = &g->geo.problem->workers[worker];
     size_t index;
-    const char *data = entry_of(g->geo.spec, worker, &index)->data;
+    const char *data = app_geo_run_entry(g->geo.spec, worker, &index)->data;
     AUTO_MEM char *set = advance_set_name(g->geo.spec->name, "model", "");
 
     compose_command(g, worker, out);
@@ -311,7 +310,8 @@ static void compose_worker(struct app_geo_run *g,
     /* All workers end with the same model; that of the first one is kept. */
     out->output = worker == 0 ? keep(g, set) : NULL;
     out->checkpoint_s = CHECKPOINT_S;
-    out->price_usd_per_hour = w->usd_per_hour;
+    out->price_usd_per_hour =
+        out->offer.provider[0] ? out->offer.price_usd_per_hour : w->usd_per_hour;
     out->planned_s = g->total.time_s;
 }
 
@@ -329,6 +329,8 @@ static int compose_size(struct app_geo_run *g,
     assert(sharers > 0); /* itself */
     if (app_run_location_find(g->geo.config, p->on, "on", &location, e) < 0)
         return err_wrap(e, "%s: stage %s", g->geo.spec->file, p->name);
+    if (location.is_cloud) /* app_geo_run_offers */
+        return 0;
     if (location.n_hosts == 0) {
         p->cpus = floor(location.here.cpus / (double)sharers * 100) / 100;
         p->memory_mb = location.here.memory_mb / sharers;
@@ -455,7 +457,7 @@ static void list_parties(struct app_geo_run *g, struct run *out)
         add_party(g, out, i, g->geo.problem->workers[i].site);
 }
 
-int app_geo_run_list(struct app_geo_run *g, struct err *e)
+int app_geo_run_list(struct app_geo_run *g, struct app *app, struct err *e)
 {
     size_t most = g->n_aggregators + g->geo.problem->n_workers;
 
@@ -464,7 +466,7 @@ int app_geo_run_list(struct app_geo_run *g, struct err *e)
     if (!g->run.stages || !g->parties)
         return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
     list_parties(g, &g->run);
-    return compose_sizes(g, &g->run, e);
+    return compose_sizes(g, &g->run, e) < 0 ? -1 : app_geo_run_offers(g, app, e);
 }
 
 int app_geo_run_compose(struct app_geo_run *g, struct app *app, struct err *e)

@@ -151,6 +151,7 @@ struct app_geo_paper {
 /* A worker, or the functions of a region. */
 struct app_geo_run_stage {
     const char *name, *location, *on;
+    const void *offer; /* struct app_offer, of a worker on a cloud */
 };
 struct app_geo_run_plan {
     const char *name;

@@ -26,7 +26,8 @@ const char *app_geo_run_on(const struct app_geo_run *g, size_t site, bool functi
     const struct spec_geo_site *said = said_of(g, site);
     const char *on = said ? function ? said->function_on : said->on : NULL;
 
-    return on ? on : g->on;
+    /* Workers need the address of a function before it runs. */
+    return on ? on : function && g->is_cloud ? "local" : g->on;
 }
 
 /* ---- stores ---- */
@@ -113,6 +114,12 @@ static int place_address(struct app_geo_run *g,
     a->port = said && said->port ? said->port + (unsigned)index : FIRST_PORT + (unsigned)index;
     if (location.n_hosts == 0 && !(said && said->port) && free_port(&a->port, e) < 0)
         return -1;
+    if (!address && !location.n_hosts && g->is_cloud)
+        return err_set(e, ERR_USAGE,
+                       "%s: the function at %s/%s runs on this machine: write sites: {%s/%s: "
+                       "{address: ADDRESS}}, at which machines of clouds reach it, or function_on: "
+                       "GROUP with a host that they reach",
+                       g->geo.spec->file, site->cloud, site->region, site->cloud, site->region);
     if (!address)
         address = location.n_hosts ? host_address(location.hosts[0]->host) : "127.0.0.1";
     a->address = address;
