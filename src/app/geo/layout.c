@@ -51,6 +51,11 @@ static int place_prefix(
                    ? err_wrap(e, "%s: the store at %s/%s", g->geo.spec->file, at->cloud, at->region)
                    : 0;
     }
+    if (g->is_deployed)
+        return err_set(e, ERR_USAGE,
+                       "%s: the function at %s/%s needs a store there: write sites: {%s/%s: "
+                       "{store: BUCKET_URL}}",
+                       g->geo.spec->file, at->cloud, at->region, at->cloud, at->region);
     for (size_t i = 0; i < g->geo.problem->n_workers; i++)
         if (strcmp(app_geo_run_on(g, g->geo.problem->workers[i].site, false), "local") != 0)
             return err_set(e, ERR_USAGE,
@@ -201,7 +206,7 @@ int app_geo_run_layout(struct app_geo_run *g, struct err *e)
         return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
     if ((g->at.topology == SPEC_GEO_CENTRAL ? place_central(g, e) : place_hierarchy(g, e)) < 0)
         return -1;
-    for (size_t i = 0; i < g->n_aggregators; i++) {
+    for (size_t i = 0; i < g->n_aggregators && !g->is_deployed; i++) {
         size_t before = 0;
         for (size_t k = 0; k < i; k++)
             before += g->aggregators[k].site == g->aggregators[i].site;
