@@ -364,6 +364,29 @@ static int explain_estimate(const struct plan_problem *p, const struct spec_stag
                    names.len ? buf_str(&names) : "accelerators of the model's table");
 }
 
+/* Whether an offer that meets all conditions may be used: it is of a cloud that is left out, or was
+ * refused, where none may. */
+static bool any_allowed(const struct plan_world *w, const struct spec_resources *r)
+{
+    const struct catalog_kind *k = w->catalog->kinds;
+    const struct catalog_offer *o;
+    uint32_t j = 0;
+
+    while ((o = next_meeting(w, r, (int)CONDITIONS, &k, &j)))
+        if (!w->allows || w->allows(w->context, k, o, false) || w->allows(w->context, k, o, true))
+            return true;
+    return false;
+}
+
+static int explain_allowed(const struct plan_problem *p, const struct spec_stage *s, struct err *e)
+{
+    return err_set(
+        e, ERR_NOFIT,
+        "%s:%zu: stage '%s': none of the offers that fit may be used: they are of clouds "
+        "that are left out, or were refused",
+        p->world.spec->file, s->line, s->name);
+}
+
 int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e)
 {
     const struct spec_stage *s = p->stages[stage].spec;
@@ -372,7 +395,8 @@ int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err
     buf_init(&why, 4000);
     for (size_t i = 0; i < s->n_alternatives; i++)
         if (first_failing(&p->world, &s->alternatives[i]) == CONDITIONS)
-            return explain_estimate(p, s, e);
+            return any_allowed(&p->world, &s->alternatives[i]) ? explain_estimate(p, s, e)
+                                                               : explain_allowed(p, s, e);
     explain_alternative(&p->world, &s->alternatives[0],
                         first_failing(&p->world, &s->alternatives[0]), &why);
     if (s->n_alternatives > 1)

@@ -70,6 +70,7 @@ def refusals_of_requests(home):
             (["--on", "aws", "--region", "nowhere"], "nowhere"),
             (["--on", "aws", "--max-hourly", "0.01", "--cpus", "4"],
              "no offer fits on aws: no offer with cpus 4+"),
+            (["--on", "aws", "--gpus", "A100"], "none of the offers that fit may be used"),
             (["--on", "nimbus"], "--on nimbus")):
         got = home.run("job", "submit", *words, "--", "true")
         check(got.returncode != 0 and said in got.stderr, " ".join(words) + " is refused", got.stderr)

@@ -166,7 +166,7 @@ int app_job_plan_cloud(struct app *app,
     AUTO_JSON json_t *request =
         text ? json_pack("{s:s, s:s}", "file", PIPELINE, "pipeline", text) : NULL;
     const struct answer none = {.arena = out->arena, .request = &app_plan_request_record};
-    struct plan_request q;
+    struct plan_request q = {0};
 
     if (!text)
         return -1;

@@ -45,8 +45,9 @@ bool app_plan_request_is_of_nodes(const char *request)
 bool app_plan_request_keeps_region(const char *request)
 {
     AUTO_JSON json_t *root = NULL;
+    const json_t *keeps = keeps_region(request, &root);
 
-    return json_is_true(keeps_region(request, &root));
+    return json_is_true(keeps);
 }
 
 /* ---- choosing ---- */
