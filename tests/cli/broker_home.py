@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import traceback
 
 PROGRAM = os.path.abspath(os.environ["TRADEWIND"])
 SLOW = bool(os.environ.get("TRADEWIND_SLOW"))
@@ -23,19 +24,38 @@ FINAL = {"finished", "failed", "killed", "lost"}
 KEPT = {"log", "state", "warnings", "agent.lock"}
 
 results = []
+printing = threading.Lock()
 
 
 def check(good, name, *details):
-    results.append(bool(good))
-    if not good:
-        for detail in details:
-            print("# " + str(detail).replace("\n", "\n# "))
-    print(f"{'ok' if good else 'not ok'} {len(results)} - {name}", flush=True)
+    with printing:
+        results.append(bool(good))
+        if not good:
+            for detail in details:
+                print("# " + str(detail).replace("\n", "\n# "))
+        print(f"{'ok' if good else 'not ok'} {len(results)} - {name}", flush=True)
 
 
 def skip(name, reason):
-    results.append(True)
-    print(f"ok {len(results)} - {name} # SKIP {reason}", flush=True)
+    with printing:
+        results.append(True)
+        print(f"ok {len(results)} - {name} # SKIP {reason}", flush=True)
+
+
+def together(*tests):
+    """At once, for they wait more than they compute."""
+
+    def run(test):
+        try:
+            test()
+        except Exception:  # pylint: disable=broad-except
+            check(False, f"{test} ends", traceback.format_exc())
+
+    threads = [threading.Thread(target=run, args=(test,)) for test in tests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def done():
