@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* A file opened later must never land on a closed standard descriptor and get our output; what is
@@ -23,6 +24,15 @@ static void fill_standard_descriptors(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* Credentials are in memory: no core file gets them, and no other process of the user reads them.
+ * The leak checker of the sanitizers is such a process. */
+static void hide_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
 }
 
 /* A plan allocates and frees megabytes a dozen times in as many milliseconds: malloc
@@ -81,6 +91,7 @@ int main(int argc, char **argv)
     bool reader_gone;
 
     fill_standard_descriptors();
+    hide_memory();
     keep_freed_memory();
     signal(SIGPIPE, SIG_IGN);
     int code = set_log_level(&e) < 0 ? -1 : command_main(argc ? argc - 1 : 0, argv + 1, &e);

@@ -85,6 +85,7 @@ struct cloud_machine {
     /* How jobs get there: as in struct exec_host. driver "" = nothing can really run there (sim).
      */
     char exec_driver[16], address[256], root[256];
+    char private_address[64]; /* for machines of the same owner and region; "" = address does */
     double cpus, memory_gb;
     char accelerator[64]; /* "" = none */
     double accelerators;

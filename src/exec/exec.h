@@ -21,9 +21,9 @@ struct exec_host {
      * goes, once a job was removed with it. NULL = no instance. */
     const char *token;
     /* ssh: the home whose key and known hosts (clouds/ssh_key, clouds/known_hosts) are used, under
-     * the name `token` instead of the address, which clouds use again. NULL = those of the user's
-     * own ssh. */
-    const char *identity;
+     * this name instead of the address, which clouds use again. NULL = those of the user's own ssh.
+     */
+    const char *identity, *alias;
 };
 
 /* Where tradewind-agent is: $TRADEWIND_AGENT, beside the running program, in ../libexec of it. The

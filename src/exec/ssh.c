@@ -56,10 +56,32 @@ static char *control_directory(void)
     return dir;
 }
 
+/* The way to a machine of a cloud needs none of these; ~/.ssh/config may name a command that does,
+ * on the way to a host. */
+static void add_without_secrets(struct words *out)
+{
+    static const char *const secrets[] = {
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AZURE_CLIENT_SECRET",
+        "AZURE_STORAGE_KEY",
+        "AZURE_STORAGE_SAS_TOKEN",
+        "AZURE_CLIENT_CERTIFICATE_PASSWORD",
+        "AZURE_STORAGE_CONNECTION_STRING",
+    };
+
+    words_add(out, "env");
+    for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
+        words_add(out, "-u");
+        words_add(out, secrets[i]);
+    }
+}
+
 /* TRADEWIND_SSH may name another client, with options, separated by spaces. */
 static void add_client(struct words *out)
 {
     const char *told = getenv("TRADEWIND_SSH");
+    size_t before = out->n;
 
     for (const char *at = told ? told : ""; *at;) {
         at += strspn(at, " ");
@@ -69,7 +91,7 @@ static void add_client(struct words *out)
             words_add(out, word);
         at += n;
     }
-    if (!out->n)
+    if (out->n == before)
         words_add(out, "ssh");
 }
 
@@ -86,11 +108,15 @@ static void add_identity(const struct exec_host *h, struct words *out)
         return;
     AUTO_MEM char *key = mem_printf("IdentityFile=\"%s/clouds/ssh_key\"", h->identity);
     AUTO_MEM char *known = mem_printf("UserKnownHostsFile=\"%s/clouds/known_hosts\"", h->identity);
-    AUTO_MEM char *alias = mem_printf("HostKeyAlias=%s", h->token);
-    const char *const own[] = {key,   "IdentitiesOnly=yes",
-                               known, "GlobalKnownHostsFile=none",
-                               alias, "StrictHostKeyChecking=accept-new",
-                               "CheckHostIP=no", "HashKnownHosts=no"};
+    AUTO_MEM char *alias = mem_printf("HostKeyAlias=%s", h->alias);
+    const char *const own[] = {key,
+                               "IdentitiesOnly=yes",
+                               known,
+                               "GlobalKnownHostsFile=none",
+                               alias,
+                               "StrictHostKeyChecking=accept-new",
+                               "CheckHostIP=no",
+                               "HashKnownHosts=no"};
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         add_option(out, own[i]);
@@ -101,13 +127,15 @@ static void ssh_command(const struct exec_host *h, const char *script, struct wo
 {
     AUTO_MEM char *directory = control_directory();
 
+    if (h->identity)
+        add_without_secrets(out);
     add_client(out);
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         add_option(out, options[i]);
     add_identity(h, out);
     if (directory) {
         /* The name of the connection says who is meant, not only which address. */
-        AUTO_MEM char *path = h->identity ? mem_printf("ControlPath=%s/%%C-%s", directory, h->token)
+        AUTO_MEM char *path = h->identity ? mem_printf("ControlPath=%s/%%C-%s", directory, h->alias)
                                           : mem_printf("ControlPath=%s/%%C", directory);
         add_option(out, path);
         add_option(out, "ControlMaster=auto");

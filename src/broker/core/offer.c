@@ -11,7 +11,9 @@ static const struct {
     size_t at, room;
 } texts[] = {
 #define TEXT(member)                                                                               \
-    {#member, offsetof(struct job_offer, member), sizeof(((struct job_offer *)0)->member)}
+    {                                                                                              \
+#member, offsetof(struct job_offer, member), sizeof(((struct job_offer *)0)->member)       \
+    }
     TEXT(provider), TEXT(region), TEXT(zone), TEXT(instance_type), TEXT(accelerator), TEXT(image),
 };
 
@@ -19,10 +21,17 @@ static const struct {
     const char *key;
     size_t at;
 } numbers[] = {
-#define NUMBER(member) {#member, offsetof(struct job_offer, member)}
-    NUMBER(accelerators),       NUMBER(cpus),
-    NUMBER(memory_gb),          NUMBER(price_usd_per_hour),
-    NUMBER(max_price_usd_per_hour), NUMBER(disk_gb),
+#define NUMBER(member)                                                                             \
+    {                                                                                              \
+#member, offsetof(struct job_offer, member)                                                \
+    }
+    NUMBER(accelerators),
+    NUMBER(cpus),
+    NUMBER(memory_gb),
+    NUMBER(price_usd_per_hour),
+    NUMBER(max_price_usd_per_hour),
+    NUMBER(disk_gb),
+    NUMBER(keep_warm_s),
 };
 
 #define N(list) (sizeof(list) / sizeof *(list))

@@ -15,6 +15,7 @@ struct job_offer {
     double price_usd_per_hour;     /* of one machine */
     double max_price_usd_per_hour; /* spot; 0 = up to the on-demand price */
     double disk_gb;                /* 0 = as the driver has it */
+    double keep_warm_s;            /* how long the machine waits for another job after this one */
 };
 
 /* New reference. */

@@ -556,7 +556,11 @@ static void clear_hosts(struct broker *b, const struct attempt *j)
 
     if (r->former.facts.token[0])
         hosts_clear(b, &r->former, why, false);
-    if (r->machine.facts.token[0])
+    if (r->launch.heir.facts.token[0])
+        hosts_clear(b, &r->launch.heir, why, false);
+    if (r->machine.facts.token[0] && idle_keep(b, j))
+        queue_done(b->queue, j->job.id);
+    else if (r->machine.facts.token[0])
         hosts_clear(b, &r->machine, why, true);
     else
         hosts_close_bill(b, j->job.id);

@@ -213,5 +213,7 @@ void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
     j->task.work = run_task;
     if (j->remote)
         j->remote->options = b->o;
+    if (work == ACTION_PROVISION)
+        idle_hand_over(b, j);
     workers_do(j->remote ? b->far : b->workers, &j->task);
 }

@@ -398,6 +398,7 @@ struct exec_host host_of(const struct machine *m, const char *agent, const char 
 {
     return (struct exec_host){.driver = m->facts.exec_driver,
                               .identity = cloud_is_provider(m->cloud) ? home : NULL,
+                              .alias = machine_cloud_token(m),
                               .address = m->facts.address,
                               .root = m->facts.root,
                               .agent = agent,

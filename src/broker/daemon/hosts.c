@@ -342,8 +342,10 @@ static void renew(struct broker *b)
     struct renewal *r = &b->renewal;
 
     free(r->tokens);
-    r->tokens = mem_zero(b->n_attempts + 1, sizeof *r->tokens);
+    r->tokens = mem_zero(b->n_attempts + b->n_idle + 1, sizeof *r->tokens);
     r->n = 0;
+    for (size_t i = 0; i < b->n_idle; i++)
+        memcpy(r->tokens[r->n++], b->idle[i].machine.facts.token, sizeof *r->tokens);
     for (size_t i = 0; i < b->n_attempts; i++) {
         const struct attempt *j = b->attempts[i];
         /* A worker thread that provisions has a new lease. */
@@ -387,6 +389,7 @@ void hosts_look_after(struct broker *b, int64_t now_ms)
     if (!b->renewal.is_busy && now_ms >= b->renewal.due_ms)
         renew(b);
     survey_look_after(b, now_ms);
+    idle_look_after(b);
 }
 
 void hosts_continue(struct broker *b, struct task *t)
@@ -411,7 +414,7 @@ bool hosts_busy(const struct broker *b, int64_t now_ms)
         if (b->clearings[i]->is_busy ||
             (double)(now_ms - b->clearings[i]->since_ms) < b->settings.host_lost_s * 1000)
             return true;
-    return b->renewal.is_busy || b->survey.is_busy;
+    return b->renewal.is_busy || b->survey.is_busy || b->n_idle;
 }
 
 void hosts_free(struct broker *b)
@@ -424,4 +427,5 @@ void hosts_free(struct broker *b)
     free(b->clearings);
     free(b->renewal.tokens);
     survey_free(b);
+    idle_free(b);
 }

@@ -6,6 +6,7 @@
  *   attempt_host.c     the host of a job: provisioned, lost, replaced
  *   attempt_gang.c     jobs that start together
  *   attempt_tasks.c    what worker threads do for a job
+ *   idle.c             machines that wait for the next job
  *   survey.c           machines that a cloud took away
  *   hosts.c            hosts: slots in the queue, jobs that wait for a host, releases, leases
  *   steps.c            changes of jobs, recorded in the lake together, and their events */
@@ -73,6 +74,14 @@ struct survey {
     bool is_busy;
 };
 
+/* A machine of a cloud whose job is over, and that waits for another one. */
+struct idle {
+    struct machine machine;
+    struct job_offer offer;
+    int64_t until_ms; /* of the clock of days */
+    bool is_for_run;  /* it waits for a stage of its run alone */
+};
+
 /* Values of the configuration when it was read last. */
 struct settings {
     double vcpu_hour_usd, gb_hour_usd; /* price of a job on this machine */
@@ -99,6 +108,8 @@ struct broker {
     size_t n_clearings, cap_clearings;
     struct renewal renewal;
     struct survey survey;
+    struct idle *idle;
+    size_t n_idle, cap_idle;
     struct step *steps;
     size_t n_steps, cap_steps;
     double first_step_s; /* when the oldest of the steps came */
@@ -216,6 +227,16 @@ void survey_look_after(struct broker *b, int64_t now_ms);
 bool survey_is(const struct task *t);
 void survey_continue(struct broker *b, struct task *t);
 void survey_free(struct broker *b);
+
+/* ---- idle.c ---- */
+
+/* Keeps the machine of a job that finished, if a stage of its run or its user wants that. */
+bool idle_keep(struct broker *b, const struct attempt *j);
+/* Hands the attempt, which is about to launch a machine, one that waits. */
+void idle_hand_over(struct broker *b, struct attempt *j);
+/* Releases those that no job needs any more. */
+void idle_look_after(struct broker *b);
+void idle_free(struct broker *b);
 
 /* ---- hosts.c ---- */
 

@@ -122,6 +122,34 @@ static int find_attempt(struct provisioning *s, struct err *e)
     return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
 }
 
+/* ---- a machine that another job left ---- */
+
+/* 1: the job has it; 0: it is none any more, or going. */
+static int take_over(struct provisioning *s)
+{
+    struct machine *heir = &s->progress->heir;
+    const struct launch_wish *w = s->wish;
+    struct err why = {0};
+    char token[65];
+
+    snprintf(token, sizeof token, "job-%" PRId64 "-%u", w->job, *s->attempt);
+    const struct machine_tenant tenant = {
+        .token = token, .attempt = *s->attempt, .run = w->run, .job = w->job};
+    const struct machine before = *heir;
+    bool is_ours = machine_take_over(s->records, heir, &tenant, &why) == 0;
+    if (is_ours) {
+        *s->out = *heir;
+        /* Room for what comes; what does not go now goes with the machine. */
+        const struct exec_host h = host_of(&before, w->options->agent, w->options->home);
+        exec_remove(&h, before.facts.job, NULL);
+    } else if (why.kind != ERR_NOTFOUND) {
+        log_info("broker", "job %" PRId64 ": %s", w->job, why.text);
+        clouds_release(w->options->home, s->records, heir, "not taken over", &why);
+    }
+    *heir = (struct machine){0};
+    return is_ours;
+}
+
 /* ---- launching ---- */
 
 static struct machine_order order_of(const struct provisioning *s, const char *token)
@@ -298,6 +326,8 @@ static int try_offer(struct provisioning *s, struct cloud_error *e)
     int known = find_attempt(s, &e->err);
     if (known < 0)
         return -1;
+    if (!known && s->progress->heir.facts.token[0])
+        known = take_over(s);
     s->begun_ms = time_epoch_ms();
     if (open_cloud(s, &e->err) < 0) {
         e->failure = broker_passes(&e->err) ? CLOUD_TRANSIENT : CLOUD_INVALID;

@@ -18,9 +18,10 @@ struct launch_wish {
 
 /* What provisioning has come to; kept between its calls. */
 struct launch_progress {
-    struct job_offer offer;       /* the present one: a refused one is replaced */
-    bool is_booting;              /* after -1: the machine is there and does not answer yet */
-    bool is_moved;                /* after -1: the gang as a whole has another offer now */
+    struct machine heir;    /* a machine of the same offer, to be taken over; token "": none */
+    struct job_offer offer; /* the present one: a refused one is replaced */
+    bool is_booting;        /* after -1: the machine is there and does not answer yet */
+    bool is_moved;          /* after -1: the gang as a whole has another offer now */
     char note[LAUNCH_NOTE_BYTES]; /* for people: the refusals and the new offer; "" = none */
 };
 

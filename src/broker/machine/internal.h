@@ -30,6 +30,9 @@ int machine_row_insert(struct machines *m,
  * process wrote a later one, *x becomes that record. */
 int machine_row_update(struct machines *m, struct machine *x, struct err *e);
 
+/* 1: another job took over the machine of this token, and its record is open; 0; -1. */
+int machine_has_heir(struct machines *m, int64_t world, const char *token, struct err *e);
+
 /* When the machine stops to cost anything. INT64_MAX: when its cloud has terminated it. */
 int64_t machine_paid_until_ms(const struct machine *m);
 

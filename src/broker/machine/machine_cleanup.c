@@ -167,7 +167,12 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
     if (machines_get(s->provisioner->records, s->provisioner->world, listed->token, &m, &why) < 0)
         return why.kind == ERR_NOTFOUND ? sweep_orphan(s, listed, e)
                                         : err_set(e, why.kind, "%s", why.text);
-    if (m.state != MACHINE_GONE || !is_there_still(s, listed->token))
+    int heir = m.state == MACHINE_GONE
+                   ? machine_has_heir(s->provisioner->records, m.world, listed->token, e)
+                   : 0;
+    if (heir < 0)
+        return -1;
+    if (m.state != MACHINE_GONE || heir || !is_there_still(s, listed->token))
         return 0;
     if (!s->how->dry_run && take_up_again(s, &m, e) < 0)
         return -1;
@@ -215,7 +220,8 @@ static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
     if (m->state == MACHINE_DELETING &&
         s->provisioner->now_ms(s->provisioner->context) - m->since_ms < s->how->leave_ms)
         return 0;
-    int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
+    bool is_kept = m->kept_until_ms > s->provisioner->now_ms(s->provisioner->context);
+    int done = m->state == MACHINE_DELETING ? 1 : is_kept ? 0 : is_done(s, &m->facts, &finding, e);
     if (done < 0)
         return -1;
     return done ? give_back(s, m, finding, e) : sweep_needed(s, m, e);

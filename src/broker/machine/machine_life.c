@@ -77,6 +77,13 @@ static int note(struct machine_provisioner *d,
         now.metered_usd = before.metered_usd;
         now.price_usd_per_hour = before.price_usd_per_hour;
     }
+    /* The cloud tells of the job before. */
+    if (m->origin[0]) {
+        memcpy(now.token, before.token, sizeof now.token);
+        now.run = before.run;
+        now.job = before.job;
+        now.launched_ms = before.launched_ms;
+    }
     if (now.ended_ms)
         now.ended_ms = end_of(m, now.ended_ms);
     bool news = is_news(m, &now);
@@ -139,7 +146,7 @@ int machine_look_beside(struct machine_provisioner *d,
     *given_back = false;
     if (m->state == MACHINE_GONE)
         return 0;
-    bool is_seen = cloud_look(d->cloud, m->facts.token, &told, e) == 0;
+    bool is_seen = cloud_look(d->cloud, machine_cloud_token(m), &told, e) == 0;
     if (!is_seen && e->failure != CLOUD_NOT_FOUND)
         return -1;
     *given_back =
@@ -285,7 +292,7 @@ int machine_release(struct machine_provisioner *d,
     }
     if (m->state == MACHINE_GONE)
         return 0;
-    if (cloud_terminate(d->cloud, m->facts.token, e) < 0)
+    if (cloud_terminate(d->cloud, machine_cloud_token(m), e) < 0)
         return -1;
     /* What this look could not see, a later one will. */
     machine_look(d, m, &unseen);

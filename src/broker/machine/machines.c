@@ -19,8 +19,9 @@
     " m.data_microusd, m.max_price, m.reason, m.id, m.owner, m.run, m.job, m.expires, m.provider," \
     " m.region, m.zone, m.instance_type, m.spot, m.cpus, m.memory_gb, m.accelerator,"              \
     " m.accelerators, m.price, m.bill_min_s, m.launched, m.ready, m.ended, m.notice,"              \
-    " m.exec_driver, m.address, m.root, m.metered_usd, m.metered"
-#define MACHINE_COLUMNS_N 37
+    " m.exec_driver, m.address, m.root, m.metered_usd, m.metered,"                                 \
+    " m.private_address, m.origin, m.kept"
+#define MACHINE_COLUMNS_N 40
 
 static const char *const tables[] = {
     /* world, state: machines.h. max_price NULL: none. Times: milliseconds, 0 = not yet. */
@@ -70,8 +71,20 @@ static const char *const refusals[] = {
     NULL,
 };
 
+static const char *const private_addresses[] = {
+    "ALTER TABLE machine ADD COLUMN private_address TEXT NOT NULL DEFAULT ''", NULL};
+
+/* origin: the token of the cloud, where the machine was another job's before; kept: milliseconds,
+ * until when it waits for another job. */
+static const char *const kept[] = {
+    "ALTER TABLE machine ADD COLUMN origin TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE machine ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX machine_origin ON machine (origin) WHERE origin <> ''",
+    NULL,
+};
+
 static const struct db_migration migrations[] = {
-    {1, tables}, {2, metered}, {3, bills}, {4, refusals}, {0}};
+    {1, tables}, {2, metered}, {3, bills}, {4, refusals}, {5, private_addresses}, {6, kept}, {0}};
 
 const char *machine_state_text(enum machine_state state)
 {
@@ -252,6 +265,7 @@ static void read_facts(struct db_query *q, struct cloud_machine *f)
     TAKE_TEXT(q, 34, f->root);
     f->metered_usd = db_real(q, 35);
     f->metered_ms = db_int(q, 36);
+    TAKE_TEXT(q, 37, f->private_address);
 }
 
 static void read_row(struct db_query *q, struct machine *out)
@@ -275,12 +289,14 @@ static void read_row(struct db_query *q, struct machine *out)
     };
     TAKE_TEXT(q, 2, out->cloud);
     TAKE_TEXT(q, 11, out->reason);
+    TAKE_TEXT(q, 38, out->origin);
+    out->kept_until_ms = db_int(q, 39);
     read_facts(q, &out->facts);
     out->facts.state = states[out->state];
 }
 
-/* $1 to $29: the key, and everything that can change. */
-#define N_CHANGING 29
+/* $1 to $30: the key, and everything that can change. */
+#define N_CHANGING 30
 static void put_changing(struct db_value *out, const struct machine *x)
 {
     const struct cloud_machine *f = &x->facts;
@@ -299,7 +315,7 @@ static void put_changing(struct db_value *out, const struct machine *x)
         DB_REAL(f->memory_gb),    DB_TEXT(f->accelerator),
         DB_REAL(f->accelerators), DB_REAL(f->price_usd_per_hour),
         DB_REAL(f->bill_min_s),   DB_REAL(f->metered_usd),
-        DB_INT(f->metered_ms),
+        DB_INT(f->metered_ms),    DB_TEXT(f->private_address),
     };
 
     memcpy(out, values, sizeof values);
@@ -330,15 +346,15 @@ int machine_row_insert(struct machines *m,
             "address,"
             " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
             " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
-            " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, "
-            "data_microusd,"
+            " metered_usd, metered, private_address, cloud, attempt, asked, max_price, owner, run, "
+            "job, data_microusd,"
             " billed)"
             " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
             "$18,"
             " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
-            " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END"
-            " WHERE $37 IS NULL OR $26 + (SELECT COALESCE(SUM(price), 0) FROM machine"
-            " WHERE world = 0 AND state < 5 AND cloud <> 'pool') <= $37",
+            " $36, $37, 0, CASE WHEN $1 = 0 AND $37 > 0 THEN 0 ELSE 1 END"
+            " WHERE $38 IS NULL OR $26 + (SELECT COALESCE(SUM(price), 0) FROM machine"
+            " WHERE world = 0 AND state < 5 AND cloud <> 'pool') <= $38",
             values, e) < 0)
         return -1;
     return db_changes(m->db) || max_usd_per_hour <= 0
@@ -362,7 +378,7 @@ int machine_row_update(struct machines *m, struct machine *x, struct err *e)
             " ready = $14, ended = $15, notice = $16, provider = $17, region = $18, zone = $19,"
             " instance_type = $20, spot = $21, cpus = $22, memory_gb = $23, accelerator = $24,"
             " accelerators = $25, price = $26, bill_min_s = $27, metered_usd = $28,"
-            " metered = $29"
+            " metered = $29, private_address = $30"
             " WHERE world = $1 AND token = $2 AND state <= $3",
             values, e) < 0)
         return -1;
@@ -505,6 +521,75 @@ int machine_renew_one(
     return machine_change(
         m, "UPDATE machine SET expires = $3 WHERE world = $1 AND token = $2 AND state < 4",
         DB_VALUES(DB_INT(world), DB_TEXT(token), DB_INT(expires_ms)), e);
+}
+
+int machine_keep(struct machines *m, struct machine *x, int64_t until_ms, struct err *e)
+{
+    if (machine_change(
+            m, "UPDATE machine SET kept = $3 WHERE world = $1 AND token = $2 AND state < 4",
+            DB_VALUES(DB_INT(x->world), DB_TEXT(x->facts.token), DB_INT(until_ms)), e) < 0)
+        return -1;
+    x->kept_until_ms = until_ms;
+    return 0;
+}
+
+static int end_tenure(struct machines *m, const struct machine *x, int64_t job, struct err *e)
+{
+    AUTO_MEM char *reason = mem_printf("handed to job %" PRId64, job);
+
+    if (db_run(m->db, e,
+               "UPDATE machine SET state = 5, ended = $3, since = $3, kept = 0, reason = $4"
+               " WHERE world = $1 AND token = $2 AND state < 4",
+               DB_INT(x->world), DB_TEXT(x->facts.token), DB_INT(time_epoch_ms()),
+               DB_TEXT(reason)) < 0)
+        return -1;
+    return db_changes(m->db)
+               ? 0
+               : err_set(e, ERR_NOTFOUND, "machine %s is being released", x->facts.token);
+}
+
+/* The columns that the new record has from the old one; ended, kept and reason begin anew. */
+#define KEPT_COLUMNS                                                                               \
+    "world, cloud, stage, id, owner, provider, region, zone, instance_type, spot, cpus,"           \
+    " memory_gb, accelerator, accelerators, price, ready, notice, exec_driver,"        \
+    " address, root, metered_usd, metered, private_address, max_price, expires"
+
+static int begin_tenure(struct machines *m,
+                        const struct machine *x,
+                        const struct machine_tenant *t,
+                        struct err *e)
+{
+    return db_run(m->db, e,
+                  "INSERT INTO machine (" KEPT_COLUMNS ", token, origin, attempt, run, job, state,"
+                  " asked, since, launched, absent, data_microusd, bill_min_s, reason, ended, billed)"
+                  " SELECT " KEPT_COLUMNS ", $3, CASE WHEN origin = '' THEN token ELSE origin END,"
+                  " $4, $5, $6, 3, $7, $7, $7, 0, 0, 0, '', 0, 0"
+                  " FROM machine WHERE world = $1 AND token = $2",
+                  DB_INT(x->world), DB_TEXT(x->facts.token), DB_TEXT(t->token), DB_INT(t->attempt),
+                  DB_INT(t->run), DB_INT(t->job), DB_INT(time_epoch_ms()));
+}
+
+int machine_take_over(struct machines *m,
+                      struct machine *x,
+                      const struct machine_tenant *t,
+                      struct err *e)
+{
+    if (db_begin(m->db, e) < 0)
+        return -1;
+    int result = end_tenure(m, x, t->job, e) < 0 || begin_tenure(m, x, t, e) < 0 ? -1 : 0;
+    if (db_end(m->db, result, e) < 0)
+        return -1;
+    return machines_get(m, x->world, t->token, x, e);
+}
+
+int machine_has_heir(struct machines *m, int64_t world, const char *token, struct err *e)
+{
+    int64_t one = 0;
+
+    return db_get_int(
+        m->db, e, &one,
+        "SELECT 1 FROM machine WHERE origin = $2 AND world = $1 AND state < 5 LIMIT 1",
+        DB_INT(world), DB_TEXT(token));
 }
 
 int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e)

@@ -45,7 +45,9 @@ struct machine {
     int64_t data_microusd; /* cost of transfer and storage for its stages */
     double max_price_usd_per_hour;
     char reason[MACHINE_REASON_BYTES]; /* of its termination */
-    struct cloud_machine facts;        /* the cloud's last answer; before that, the request */
+    char origin[65]; /* its token at the cloud, where it was another job's before; "" = its own */
+    int64_t kept_until_ms;      /* its job is over, and it waits for another one; 0 = it does not */
+    struct cloud_machine facts; /* the cloud's last answer; before that, the request */
 };
 /* Cost until now_ms or the machine's end, without data. A host of the configuration that is being
  * released and does not answer costs at most until its lease expires. */
@@ -165,6 +167,24 @@ int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct er
 /* Renews the lease of one machine, by its token. */
 int machine_renew_one(
     struct machines *m, int64_t world, const char *token, int64_t expires_ms, struct err *e);
+/* The machine of a job that is over waits for another one until then, and costs the first. */
+int machine_keep(struct machines *m, struct machine *x, int64_t until_ms, struct err *e);
+/* The machine is another job's from now on: the present record ends, and *x becomes a new one,
+ * which the cloud knows by its origin. ERR_NOTFOUND: it is being released. */
+struct machine_tenant {
+    const char *token;
+    unsigned attempt;
+    int64_t run, job;
+};
+int machine_take_over(struct machines *m,
+                      struct machine *x,
+                      const struct machine_tenant *t,
+                      struct err *e);
+/* The token by which the cloud knows the machine. */
+static inline const char *machine_cloud_token(const struct machine *m)
+{
+    return m->origin[0] ? m->origin : m->facts.token;
+}
 /* Removes the record of a machine that is gone and never existed: its token may be used again.
  * Other records stay. */
 int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e);

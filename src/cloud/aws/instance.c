@@ -67,6 +67,7 @@ void ec2_read_instance(const struct ec2 *a, const struct xml *item, struct cloud
     const char *address = xml_text(item, "ipAddress");
     if (!*address)
         address = xml_text(item, "privateIpAddress");
+    COPY(m->private_address, xml_text(item, "privateIpAddress"));
     m->address[0] = '\0';
     if (*address)
         snprintf(m->address, sizeof m->address, "%s%s%s", t->login, *t->login ? "@" : "", address);
