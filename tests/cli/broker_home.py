@@ -18,7 +18,7 @@ import traceback
 PROGRAM = os.path.abspath(os.environ["TRADEWIND"])
 SLOW = bool(os.environ.get("TRADEWIND_SLOW"))
 # For what must come; a loaded machine under a sanitizer takes its time.
-PATIENCE_S = 240 if SLOW else 120
+PATIENCE_S = float(os.environ.get("TRADEWIND_PATIENCE_S", 240 if SLOW else 120))
 FINAL = {"finished", "failed", "killed", "lost"}
 # What stays of a job's directory.
 KEPT = {"log", "state", "warnings", "agent.lock"}

@@ -150,7 +150,9 @@ int app_plan_open_recorded(
     AUTO_JSON json_t *root = json_loads(text, 0, NULL);
     json_t *plan = json_object_get(root, "plan");
     const char *on = json_string_value(json_object_get(root, "on"));
-    const struct answer none = {.arena = arena};
+    /* Nobody is answered; errors spell fields as the record does. */
+    const struct answer none = {
+        .request = &app_plan_request_record, .spelling = FIELD_AS_NAME, .arena = arena};
     struct plan_request q = {0};
 
     if (!plan || !on)
