@@ -43,7 +43,8 @@ def stage(name, script, **more):
 
 
 class CloudHome(Home):
-    def __init__(self, scratch, name="home", offers=OFFERS, limits="", idle_s=60, **settings):
+    def __init__(self, scratch, name="home", offers=OFFERS, limits="", plan="", idle_s=60,
+                 **settings):
         super().__init__(scratch, name, idle_s)
         self.serve(**settings)
         self.runtime = tempfile.mkdtemp(prefix="tw-", dir="/tmp")
@@ -56,7 +57,7 @@ class CloudHome(Home):
             TRADEWIND_SSH=f"{self.ssh} -o ServerAliveInterval=1 -o ConnectTimeout=2",
         )
         os.makedirs(self.path, exist_ok=True)
-        self.configure(limits)
+        self.configure(limits, plan)
         prices = os.path.join(scratch, name + "-offers.csv")
         with open(prices, "w") as f:
             f.write(HEAD + offers)
@@ -71,9 +72,9 @@ class CloudHome(Home):
         self.url = self.server.stdout.readline().strip().split("=", 1)[1]
         self.ssh = self.server.stdout.readline().strip().split("'")[1]
 
-    def configure(self, limits):
+    def configure(self, limits, plan=""):
         with open(os.path.join(self.path, "config.yaml"), "w") as f:
-            f.write("admit: 192.0.2.0/24\nlimits: {" + limits + "}\n")
+            f.write("admit: 192.0.2.0/24\nlimits: {" + limits + "}\nplan: {" + plan + "}\n")
 
     def model(self):
         with urllib.request.urlopen(self.url + "/control") as answer:
