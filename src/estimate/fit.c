@@ -255,6 +255,35 @@ static double doubt_outside(const struct fit *f, const double *factor)
     return sum;
 }
 
+static bool is_option(const struct fit_feature *feature)
+{
+    return feature->n_levels == 0 && strcmp(feature->name, FIT_CPUS) != 0 &&
+           strcmp(feature->name, FIT_MEMORY) != 0;
+}
+
+/* Of a program that is mostly start-up, runs may not tell a small exponent from a fixed part beside
+ * work in proportion to the option: within the box the two are alike, far outside the second is
+ * much the longer. It is the line through what the power is at both ends of the box. Returns what
+ * that adds to log y, for the largest exponents that the runs allow (spread: Student's t x sigma).
+ */
+static double doubt_start_up(const struct fit *f, const double *point, double spread)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < f->n_terms && !f->shape.form.fixed; i++) {
+        const struct fit_feature *option = &f->space.features[f->terms[i].feature];
+        double at = point[f->terms[i].feature] / option->high, low = option->low / option->high;
+        if (f->terms[i].kind != FIT_TERM_POWER || !is_option(option) || !(low < 1) ||
+            (at >= low && at <= 1))
+            continue;
+        double most = fmin(f->beta[i] + spread * sqrt(f->inverse[i * f->n_terms + i]), 1);
+        double line = 1 + (1 - pow(low, most)) * (at - 1) / (1 - low);
+        if (most > 0)
+            sum += fmax(0, log(line) - f->beta[i] * log(at));
+    }
+    return sum;
+}
+
 int fit_predict(const struct fit *f,
                 const struct fit_value *values,
                 size_t n_values,
@@ -266,11 +295,12 @@ int fit_predict(const struct fit *f,
     if (place(f, values, n_values, point, out, e) < 0)
         return err_wrap(e, "predict a run time");
     double log_s = fit_log_at(f, point, x);
-    double chance = lsq_student(f->df, INSIDE) * f->sigma * sqrt(1 + leverage(f, x));
-    double half = hypot(chance, doubt_outside(f, out->factor));
+    double spread = lsq_student(f->df, INSIDE) * f->sigma;
+    double half = hypot(spread * sqrt(1 + leverage(f, x)), doubt_outside(f, out->factor));
+    double start_up = doubt_start_up(f, point, spread);
     out->predicted_s = exp(log_s);
     out->low_s = exp(log_s - half);
-    out->high_s = exp(log_s + half);
+    out->high_s = exp(log_s + fmax(half, start_up > 0 ? start_up + spread : 0));
     if (!isfinite(out->predicted_s) || out->predicted_s <= 0)
         return err_set(e, ERR_NOFIT,
                        "predict a run time: values so far beyond the runs (%.3g times) give no "

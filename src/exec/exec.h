@@ -93,8 +93,9 @@ struct exec_watch {
 };
 /* Renews the lease of root, and starts the watch where none lives: a process over there that
  * outlives us, powers the machine off when the lease has lapsed and no job runs, and passes notices
- * on to the jobs. Repeatable: call it as soon as the machine answers, and instead of exec_renew
- * after that. */
+ * on to the jobs (STATE_NOTICE). Repeatable: call it right after the first exec_prepare, and
+ * instead of exec_renew from then on, so that a watch that was killed is replaced. A watch that
+ * lives keeps its power_off and notices. */
 int exec_watch(const struct exec_host *h, const struct exec_watch *w, struct err *e);
 
 /* root's home uses the machine from now on, for at most an hour unless it says so again; label says

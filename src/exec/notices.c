@@ -313,13 +313,13 @@ bool notices_read_azure(const struct notices_answer *a,
 
 /* ---- the file ---- */
 
-const char *notice_text(const struct notice *n, char out[static NOTICE_FILE_MAX])
+const char *notices_file_text(const struct notice *n, char out[static NOTICE_FILE_MAX])
 {
     snprintf(out, NOTICE_FILE_MAX, "%" PRId64 " %.199s\n", n->until_ms, n->text);
     return out;
 }
 
-bool notice_parse(const char *text, struct notice *out)
+bool notices_file_parse(const char *text, struct notice *out)
 {
     char *end;
 

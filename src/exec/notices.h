@@ -53,8 +53,8 @@ bool notices_read_azure(const struct notices_answer *a,
 
 #define NOTICE_FILE_MAX 256
 /* A line with its newline; out is returned. */
-const char *notice_text(const struct notice *n, char out[static NOTICE_FILE_MAX]);
+const char *notices_file_text(const struct notice *n, char out[static NOTICE_FILE_MAX]);
 /* false: the first line is no such line. */
-bool notice_parse(const char *text, struct notice *out);
+bool notices_file_parse(const char *text, struct notice *out);
 
 #endif

@@ -120,7 +120,8 @@ struct dual {
     bool has_best;
     struct dual_score best;
     size_t *best_options;
-    bool may_tie; /* until a plan is found, one as good as best is wanted, too */
+    bool is_beside; /* the aim is not the question's: best does not answer it */
+    bool may_tie;   /* until a plan is found, one as good as best is wanted, too */
     uint64_t random;
     /* Wanted instead of one best plan: all that none of its points equals or beats. NULL = not. */
     struct frontier *frontier;

@@ -16,6 +16,8 @@
 #define COLD 1e-6
 /* Steps between two looks at the temperature and the clock. */
 #define COOL_EVERY 256
+/* While no plan keeps the limits, the steps after which single changes are tried grow by this. */
+#define POLISH_LATER 4
 /* Plans that one polishing looks at. */
 #define POLISH_PLANS 20000
 
@@ -105,18 +107,25 @@ static void change(struct annealing *a)
         move_together(a, s);
 }
 
-static void anneal_steps(struct annealing *a, size_t steps)
+/* False: the clock ended it. */
+static bool anneal_steps(struct annealing *a, size_t steps)
 {
     struct dual *d = a->d;
     double temperature = HOT;
+    size_t polish_at = COOL_EVERY;
     struct dual_score score;
 
     for (size_t i = 0; i < steps; i++) {
+        if (i == polish_at) {
+            polish_at *= POLISH_LATER;
+            if (!d->found)
+                dual_polish(d, a->at, NULL);
+        }
         if (i % COOL_EVERY == 0) {
             double left = 1 - (double)i / (double)steps;
             temperature = HOT * left * left + COLD;
             if (cutoff_is_past(d->cutoff))
-                return;
+                return false;
         }
         change(a);
         if (!dual_score(d, a->next, &score))
@@ -130,6 +139,7 @@ static void anneal_steps(struct annealing *a, size_t steps)
             a->best = fmin(a->best, next);
         }
     }
+    return true;
 }
 
 void dual_anneal(struct dual *d, const size_t *from, size_t steps)
@@ -137,19 +147,29 @@ void dual_anneal(struct dual *d, const size_t *from, size_t steps)
     AUTO_MEM size_t *plans = mem_zero(2 * d->n, sizeof *plans);
     struct annealing a = {.d = d, .at = plans, .next = plans + d->n};
     struct dual_score score;
-    size_t n_options = 0;
+    size_t n_options = 0, most = STEPS_STAGES / d->n;
 
     if (d->plain || !dual_score(d, from, &score))
         return;
     memcpy(a.at, from, d->n * sizeof *from);
     dual_consider(d, from, &score);
+    /* Single changes first: however soon the clock ends the rest, their plan is there. */
+    dual_polish(d, from, NULL);
     a.energy = a.best = energy(d, &score);
     for (size_t s = 0; s < d->n; s++)
         n_options += d->stages[s].n_options;
-    if (steps > STEPS_STAGES / d->n)
-        steps = STEPS_STAGES / d->n;
-    anneal_steps(&a, steps < STEPS_OPTION * n_options ? steps : STEPS_OPTION * n_options);
-    dual_polish(d, d->found ? d->best_options : a.at, NULL);
+    if (most > STEPS_OPTION * n_options)
+        most = STEPS_OPTION * n_options;
+    /* A search that the clock ends does nothing that a longer one would not have done by then: so
+     * the longer one has no worse plan. */
+    if (anneal_steps(&a, steps < most ? steps : most))
+        dual_polish(d, d->found ? d->best_options : a.at, NULL);
+}
+
+/* A first plan is worth more than the limit. */
+static bool has_plan(const struct dual *d)
+{
+    return d->frontier || (d->found && !d->is_beside);
 }
 
 void dual_polish(struct dual *d, const size_t *from, const struct dual_node *node)
@@ -168,6 +188,8 @@ void dual_polish(struct dual *d, const size_t *from, const struct dual_node *nod
             for (size_t o = 0; o < d->stages[s].n_options && plans > 0; o++) {
                 if (node && !DUAL_HAS(node, &d->stages[s], o))
                     continue;
+                if (plans % COOL_EVERY == 0 && has_plan(d) && cutoff_is_past(d->cutoff))
+                    return;
                 at[s] = o;
                 plans--;
                 if (!dual_score(d, at, &score))

@@ -197,7 +197,7 @@ static bool split(struct dual *d,
                   const struct dual_node *node,
                   double *const *chosen)
 {
-    struct cut cut = {0}, candidate;
+    struct cut cut = {0}, candidate = {0};
     double most = -1, middle_ns;
     bool by_time = split_times(d, node, &middle_ns);
 
@@ -490,6 +490,8 @@ static bool find_allowed(struct dual *d, struct finding *out)
     find_plans(d, STEPS_FIRST);
     if (d->found || !limited)
         return true;
+    bool was_beside = d->is_beside;
+    d->is_beside = true;
     d->aim.limit_ns[LAYER_MID] = d->aim.limit_ns[LAYER_HIGH] = (double)INFINITY;
     d->aim.layer = LAYER_MID;
     if (!isinf(aim.limit_ns[LAYER_MID])) {
@@ -501,6 +503,7 @@ static bool find_allowed(struct dual *d, struct finding *out)
         d->aim.budget_microusd = (double)INFINITY;
         search(d, out);
     }
+    d->is_beside = was_beside;
     d->aim = aim;
     if (d->found && dual_allows(d, &d->best))
         return true;

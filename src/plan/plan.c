@@ -161,13 +161,18 @@ static void answer_found(const struct question *q, struct solution *s, struct pl
 
 /* ---- the answer ---- */
 
-/* The limit came before a first plan: one that a glance finds is better than none. */
-static void take_greedy(const struct question *q, struct solution *s)
+/* The limit came before a proof: the plan of a glance counts, too, so that a search cut later never
+ * ends with a worse plan than one cut at once. */
+static void join_greedy(const struct question *q, struct solution *s)
 {
-    struct solution quick = {.picks = s->picks};
+    AUTO_MEM struct pick *picks = mem_zero(q->ask.p->n_stages, sizeof *picks);
+    struct solution quick = {.picks = picks};
 
     greedy_solve(&q->ask, &quick);
-    s->found = quick.found;
+    if (!quick.found || (s->found && goal_compare(&q->ask.goal, &quick.totals, &s->totals) >= 0))
+        return;
+    memcpy(s->picks, picks, q->ask.p->n_stages * sizeof *picks);
+    s->found = true;
     s->totals = quick.totals;
 }
 
@@ -180,8 +185,8 @@ static int answer_question(struct question *q, struct plan_answer *answer, struc
         answer->offers_considered += q->ask.p->stages[i].n_eligible;
     if (run_solver(q, &s, e) < 0)
         return -1;
-    if (!s.found && !s.proven && q->query->solver == PLAN_EXACT)
-        take_greedy(q, &s);
+    if (!s.proven && q->query->solver == PLAN_EXACT)
+        join_greedy(q, &s);
     if (s.found)
         answer_found(q, &s, answer);
     else

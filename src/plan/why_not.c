@@ -63,6 +63,30 @@ static enum finding ask_extremes(const struct question *q,
     return fastest == NO_PLAN ? NO_PLAN : cheapest == FOUND ? fastest : cheapest;
 }
 
+/* The earliest finish, on the side of the estimates that the deadline is held against. Of the high
+ * ends it is not that of the fastest plan: ask for one that ends earlier until there is none.
+ * False: not proven. */
+static bool ask_earliest(const struct question *q,
+                         struct goal goal,
+                         const struct cutoff *end,
+                         int64_t *ns_out)
+{
+    enum finding finding;
+    struct totals t;
+    bool found = false;
+
+    goal.objective = SPEC_TIME;
+    goal.deadline_ns = INT64_MAX;
+    while ((finding = ask_beside(q, goal, end, &t)) == FOUND) {
+        found = true;
+        *ns_out = t.ns[goal.deadline_layer];
+        if (goal.deadline_layer == LAYER_MID)
+            return true;
+        goal.deadline_ns = *ns_out - 1;
+    }
+    return found && finding == NO_PLAN;
+}
+
 /* Of budget and deadline, how far one would have to move while the other stays. */
 static void ask_what_would_do(const struct question *q,
                               const struct cutoff *end,
@@ -70,6 +94,7 @@ static void ask_what_would_do(const struct question *q,
 {
     struct goal goal = q->ask.goal;
     struct totals t;
+    int64_t ns = 0;
 
     if (goal.budget_microusd == INT64_MAX || goal.deadline_ns == INT64_MAX)
         return;
@@ -77,11 +102,8 @@ static void ask_what_would_do(const struct question *q,
     goal.budget_microusd = INT64_MAX;
     if (ask_beside(q, goal, end, &t) == FOUND)
         a->smallest_budget_microusd = t.microusd;
-    goal = q->ask.goal;
-    goal.objective = SPEC_TIME;
-    goal.deadline_ns = INT64_MAX;
-    if (ask_beside(q, goal, end, &t) == FOUND)
-        a->earliest_deadline_s = (double)t.ns[goal.deadline_layer] / NS_PER_S;
+    if (ask_earliest(q, q->ask.goal, end, &ns))
+        a->earliest_deadline_s = (double)ns / NS_PER_S;
 }
 
 /* ---- texts ---- */

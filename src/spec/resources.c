@@ -284,21 +284,27 @@ static void read_ordered(const struct reader_value *v, void *into)
     read_alternatives(v, into, &((struct own *)into)->ordered);
 }
 
-/* A container's image; images of machines (AMIs and the like) are those of the cloud. */
+/* A container's image, or that of a machine of a cloud (an AMI and the like). SkyPilot also has one
+ * for each region, as a map. */
 static void read_image(const struct reader_value *v, void *into)
 {
     struct own *own = into;
     const char *text, *name;
 
-    own->res.image = NULL;
+    own->res.image = own->res.machine_image = NULL;
     if (yaml_is_null(v->node))
         return;
-    if (v->node->kind != YAML_SCALAR || strncmp(v->node->text, "docker:", 7) != 0) {
-        reader_warn(v->r, v->line, "%s: is ignored: only docker:IMAGE is carried out", v->field);
+    if (v->node->kind != YAML_SCALAR) {
+        reader_warn(v->r, v->line, "%s: is ignored: write one image, not one for each region",
+                    v->field);
         return;
     }
     if (!reader_name(v, &text))
         return;
+    if (strncmp(text, "docker:", 7) != 0) {
+        own->res.machine_image = text;
+        return;
+    }
     name = text + 7;
     if (spec_is_image(name))
         own->res.image = name;

@@ -41,6 +41,8 @@ struct spec_resources {
     double max_hourly_usd; /* per node; INFINITY = no limit */
     double disk_gb;        /* 0 = not said */
     const char *image;     /* of a container, without "docker:"; NULL = none */
+    /* Of machines of clouds: a name of data/images.csv, or the cloud's own; NULL = not said. */
+    const char *machine_image;
     size_t line;
 };
 

@@ -25,6 +25,17 @@ try:
 except ImportError:
     botocore = None
 
+
+def other_python():
+    """A Python on the PATH that has botocore: awscli may come with one of its own. None: there is none."""
+    for directory in os.environ["PATH"].split(":"):
+        program = os.path.join(directory, "python3")
+        if os.access(program, os.X_OK) and subprocess.run(
+                [program, "-c", "import botocore.session"], capture_output=True).returncode == 0:
+            return program
+    return None
+
+
 AGENT = os.path.join(os.environ.get("TRADEWIND_BUILD") or os.path.dirname(PROGRAM),
                      "tradewind-agent")
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src/cloud/boot.c")
@@ -231,19 +242,19 @@ JOB = ("cd ~/.tradewind-jobs/home && mkdir 1 && printf '%s\n' 'tradewind-job 1' 
 
 
 def test_boot_script(m):
-    """An hour takes 15 s here."""
-    m.do(settings={"hour_s": 15})
     script = boot_script()
+    m.do(settings={"hour_s": 4})
     alone = m.launch(script=script)
+    m.do(settings={"hour_s": 30})
     watched = m.launch(script=script)
     address = m.reach(watched)
     check(m.ssh(address, WATCH).returncode == 0, "an agent watches over an instance")
     began_s = time.monotonic()
     check(until(lambda: m.state(alone) == "terminated"),
           "an instance to which no agent comes powers itself off")
-    until(lambda: time.monotonic() > began_s + 20)
+    until(lambda: time.monotonic() > began_s + 37)
     check(m.state(watched) == "running", "not so where an agent watches")
-    m.ssh(address, "kill -9 $(pgrep -f 'agent watch')")
+    m.ssh(address, "kill -9 $(pgrep -f '[a]gent watch')")
     check(until(lambda: m.state(watched) == "terminated"), "until it is killed")
     lapses = m.launch(script=script)
     address = m.reach(lapses)
@@ -287,7 +298,11 @@ def test_end(m):
 
 
 def main():
-    reason = instances.why_not() or (not botocore and "needs botocore, which awscli brings")
+    reason = instances.why_not()
+    python = None if botocore or reason else other_python()
+    if python:
+        os.execv(python, [python, *sys.argv])
+    reason = reason or (not botocore and "needs botocore, which awscli brings")
     if reason:
         print(f"1..0 # SKIP {reason}")
         return 0

@@ -506,6 +506,27 @@ sub goals
        'slow:1:1060 mid:1.26:760 fast:1.6:460', 'the frontier, cheapest first');
 }
 
+# quick takes 60 + 3400 s, at the high end 60 + 4080; sure takes 1060 + 2500 s, at the high end 1060 + 3000:
+# the slower plan is the one for the earliest deadline.
+sub risk
+{
+    offers('aws,r1,,quick,4,16,,,,1,,', 'gcp,z1,,sure,4,16,,,,1,,');
+    config('plan: {boot_s: {aws: 60, gcp: 1060}}');
+    my $estimate = 'estimate: {seconds: {quick: 3400, sure: 2500}}';
+    my @diamond = ("defaults: {$estimate}", map { "---\nname: $_->[0]\nneeds: [$_->[1]]" }
+                   ['a', ''], ['b', 'a'], ['c', 'a'], ['d', 'b, c']);
+    for (['one stage', 4060, $estimate], ['three stages on a path of a diamond', 3 * 4060, @diamond]) {
+        my ($name, $earliest_s, @text) = @$_;
+        pipeline('name: p', @text);
+        my ($code, $p) = answer('--budget', '10', '--deadline', $earliest_s - 1, '--risk', 'p95');
+        is($code, 5, "$name: no plan is sure to end by then");
+        is_s($p->{earliest_deadline_s}, $earliest_s, "$name: the earliest deadline at the high end");
+        ($code) = answer('--budget', '10', '--deadline', $earliest_s, '--risk', 'p95');
+        is($code, 0, "$name: that deadline does");
+    }
+    config();
+}
+
 sub limits
 {
     offers('aws,r1,,small,2,4,,,,0.1,,', 'aws,r1,,big,8,32,,,,0.4,,', 'aws,r2,,gpu,8,32,V100,1,,2.5,0.8,',
@@ -581,5 +602,6 @@ zones();
 covered();
 ties();
 goals();
+risk();
 limits();
 done_testing();

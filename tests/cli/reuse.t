@@ -422,6 +422,10 @@ truncate -s 20000001 size/medium
 run job submit --code size -- true
 contains "$err" "code of size: 4 files, 47.7 MiB; the largest: big (28.6 MiB), medium (19.1 MiB), \
 a (5 B); .tradewindignore leaves files out" "above 50 MB the largest are named"
+for directory in . ./ ../size/. "$PWD/size/../size/."; do
+    err=$(cd size && "$TRADEWIND" job submit --code "$directory" -- true 2>&1 >/dev/null)
+    contains "$err" "code of $directory (@code-size:2): 4 files" "$directory is no name: its set stands beside it"
+done
 sed -e 's/^name: size/name: other/' size.yaml | tail -n +2 >>size.yaml
 printf 'name: twice\n---\nname: a\nworkdir: size\nrun: echo\n---\nname: b\nworkdir: size\nrun: echo\n' >twice.yaml
 run run twice.yaml --yes

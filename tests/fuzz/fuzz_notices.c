@@ -20,7 +20,7 @@ static void check_notice(const struct notice *n)
     struct notice again;
 
     assert(n->until_ms >= NOW_MS && n->until_ms <= NOW_MS + 3600 * 1000);
-    assert(notice_parse(notice_text(n, text), &again));
+    assert(notices_file_parse(notices_file_text(n, text), &again));
     assert(again.until_ms == n->until_ms && !strcmp(again.text, n->text));
 }
 
@@ -29,7 +29,7 @@ static void read_file(const char *text)
     struct notice n;
     struct notices service;
 
-    if (notice_parse(text, &n))
+    if (notices_file_parse(text, &n))
         assert(n.until_ms >= 0 && !strchr(n.text, '\n') && strlen(n.text) < sizeof n.text);
     if (notices_parse(text, &service))
         assert(service.port && *service.address);

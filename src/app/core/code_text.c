@@ -6,10 +6,23 @@
 #include "view/text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* More is hardly code. */
 #define MUCH_BYTES ((uint64_t)50000000)
 #define NAMES_MAX ((size_t)16384)
+
+/* "." and ".." say nothing of which directory that is. */
+static bool has_name(const char *directory)
+{
+    size_t end = strlen(directory), begin;
+
+    while (end > 0 && directory[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && directory[begin - 1] != '/'; begin--)
+        ;
+    return end - begin > 2 || strspn(directory + begin, "./") < end - begin;
+}
 
 void app_tell_code(const struct app *app, const char *directory, const struct code *code)
 {
@@ -23,7 +36,8 @@ void app_tell_code(const struct app *app, const char *directory, const struct co
         buf_printf(&names, "%s%s (%s)", i ? ", " : "; the largest: ", path,
                    text_bytes(code->largest[i].bytes, size));
     }
-    app_notice(app, "code of %s: %" PRIu64 " file%s, %s%s%s", shown, code->files,
+    AUTO_MEM char *set = has_name(directory) ? mem_dup("") : mem_printf(" (%s)", code->ref);
+    app_notice(app, "code of %s%s: %" PRIu64 " file%s, %s%s%s", shown, set, code->files,
                code->files == 1 ? "" : "s", text_bytes(code->bytes, size), buf_str(&names),
                names.len ? "; .tradewindignore leaves files out" : "");
 }

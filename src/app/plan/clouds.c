@@ -6,6 +6,7 @@
 #include "cloud/cloud.h"
 #include "view/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,13 @@ void app_plan_offer(const struct app_plan *p, size_t stage, struct job_offer *ou
         out->cpus = s->kind->vcpus;
     if (s->kind->memory_gib > 0)
         out->memory_gb = s->kind->memory_gib;
+    const struct spec_stage *asked = &p->spec->stages[s->stage];
+    for (size_t i = 0; i < asked->n_alternatives; i++) {
+        const struct spec_resources *r = &asked->alternatives[i];
+        out->disk_gb = fmax(out->disk_gb, r->disk_gb);
+        if (r->machine_image && !out->image[0])
+            COPY(out->image, r->machine_image);
+    }
 }
 
 bool app_plan_allows(void *context,

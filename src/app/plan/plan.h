@@ -72,7 +72,7 @@ extern const char *const app_plan_solver_choices[4];
     {"budget_usd", FIELD(REAL, type, at budget_usd), .option = "--budget", .value = "USD",         \
      .unit = "USD", .most = HUGE_VAL, .help = "Limit the cost of the plan."},                      \
     {"deadline_s", FIELD(DURATION, type, at deadline_s), .option = "--deadline", .unit = "s",      \
-     .value = "DURATION",                                                                          \
+     .value = "DURATION", .most = HUGE_VAL,                                                        \
      .help = "Limit the time of the plan: 90s, 10m, 3h, 2d; a bare number is seconds."},           \
     {"market", FIELD(ENUM, type, at market), FIELD_CHOICES(app_plan_market_choices),                   \
      .preset = "on-demand",                                                                        \
@@ -90,7 +90,7 @@ extern const char *const app_plan_solver_choices[4];
      .preset = "exact",                                                                            \
      .help = "Search algorithm; exact, the default, proves its plan."},                            \
     {"solve_limit_s", FIELD(DURATION, type, at solve_limit_s), .option = "--solve-limit",          \
-     .unit = "s", .value = "DURATION", .preset = "10",                                             \
+     .unit = "s", .value = "DURATION", .most = HUGE_VAL, .preset = "10",                           \
      .help = "Limit the whole planning (default 10 s); a plan cut short has a lower bound."},          \
     {"simplify", FIELD(TEXT, type, at simplify), .value = "PERCENT", .least = 1, .most = 20,       \
      .help = "Take the plan with the fewest clouds, then the fewest regions, whose objective is "  \

@@ -129,8 +129,10 @@ static int compose_plan(struct app_run_draft *c,
     out->price_usd_per_hour = s->price_usd_per_hour * s->nodes;
     out->planned_s = s->setup_s + s->run_s;
     out->planned_microusd = s->compute_microusd + s->transfer_microusd + s->storage_microusd;
-    if (c->order->location->is_cloud)
+    if (c->order->location->is_cloud) {
         app_plan_offer(c->plan, (size_t)(stage - c->plan->spec->stages), &out->offer);
+        out->offer.keep_warm_s = c->order->keep_warm_s;
+    }
     return compose_size(c, stage, s, out, e);
 }
 

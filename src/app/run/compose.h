@@ -25,6 +25,7 @@ struct app_run_order {
     const struct run *resumed;   /* its stages may continue from their checkpoints; NULL = none */
     const struct app_run_gpus *gpus; /* NULL = it looks for them */
     bool without_gpus;               /* stages may run without those that are not there */
+    double keep_warm_s;              /* machines of clouds wait for other work after a stage */
     struct app_run_codes *codes;     /* that several runs share; NULL = those of this run alone */
 };
 

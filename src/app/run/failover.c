@@ -134,6 +134,7 @@ static int record_stage(struct failover *f,
     AUTO_MEM char *place = app_plan_location_text(s->provider, s->region, s->zone);
     COPY(offer.image, p.offer.image);
     offer.disk_gb = p.offer.disk_gb;
+    offer.keep_warm_s = p.offer.keep_warm_s;
     p.offer = offer;
     p.place = place;
     p.instance_type = offer.instance_type;
@@ -180,6 +181,7 @@ static int replan_stages(
     take_offer(&stages[asked], offer);
     COPY(offer->image, before.image);
     offer->disk_gb = before.disk_gb;
+    offer->keep_warm_s = before.keep_warm_s;
     return 0;
 }
 

@@ -32,13 +32,14 @@ static int no_such_group(const struct config *c, const char *field, const char *
     buf_init(&groups, 200);
     put_groups(c, &groups);
     if (c->n_hosts == 0)
-        return err_set(e, ERR_USAGE,
-                       "%s %.60s: neither local, sim nor a cloud, and there are no host groups yet: "
-                       "name some under hosts: in %s",
-                       field, on, c->file);
+        return err_set(
+            e, ERR_USAGE,
+            "%s %.60s: neither local, sim nor a cloud, and there are no host groups yet: "
+            "name some under hosts: in %s",
+            field, on, c->file);
     return err_set(e, ERR_USAGE,
-                   "%s %.60s: neither local, sim, a cloud nor a host group; there %s %s",
-                   field, on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
+                   "%s %.60s: neither local, sim, a cloud nor a host group; there %s %s", field, on,
+                   strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
 }
 
 /* "ssh" means every host, unless a group has that name. */

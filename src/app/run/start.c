@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
+#define KEEP_WARM_MAX_S 86400.0
 
 const char *app_run_user(const struct app *app)
 {
@@ -67,7 +68,8 @@ struct start_request {
     const char *image;    /* NULL = as the file says */
     int64_t max_microusd; /* FIELD_NONE = no spending cap */
     struct field_list secrets;
-    const char *why; /* NULL = start it */
+    const char *why;    /* NULL = start it */
+    double keep_warm_s; /* NAN = not at all */
     bool without_gpus, resume, no_cache, insecure, dry_run;
 };
 
@@ -89,6 +91,10 @@ static const struct field request_fields[] = {
      .value = "NAME[=VALUE]",
      .help = "Variable that no record and no log shows; NAME alone takes its value from the "
              "environment."},
+    {"keep_warm_s", FIELD(DURATION, struct start_request, keep_warm_s), .option = "--keep-warm",
+     .value = "DURATION", .unit = "s", .most = KEEP_WARM_MAX_S,
+     .help = "On clouds: keep a machine so long after its stage for other work on such a machine "
+             "(default: only for the next stage); it costs money meanwhile."},
     {"without_gpus", FIELD(BOOL, struct start_request, without_gpus),
      .help = "Run stages without the accelerators that this machine, or the hosts, do not have."},
     {"resume", FIELD(BOOL, struct start_request, resume),
@@ -215,7 +221,8 @@ static int start(struct app *app,
                                   .secrets = q->secrets,
                                   .answer = out,
                                   .gpus = chosen->gpus,
-                                  .without_gpus = q->without_gpus || q->why};
+                                  .without_gpus = q->without_gpus || q->why,
+                                  .keep_warm_s = isnan(q->keep_warm_s) ? 0 : q->keep_warm_s};
     size_t stage = 0;
 
     if (q->why && app_run_find_stage(p->spec, q->why, out, &stage, e) < 0)

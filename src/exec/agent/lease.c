@@ -1,7 +1,7 @@
-/* The watch over a machine: one process below whose eyes the lease of the machine lapses or is
- * renewed, and which powers the machine off when the broker is gone for good; and which asks the
- * cloud whether it takes the machine away. The broker starts it with the machine; an agent whose
- * job ends, and says how to power off, becomes it where there is none. */
+/* The lease of a machine, which the broker renews, and the watch: one process per machine that
+ * powers it off when the lease has lapsed, and asks the cloud whether it takes the machine away.
+ * The broker starts the watch once the machine answers; where it was killed, the agent of a job
+ * that ends takes its place, if the job says how to power off. */
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -115,6 +115,13 @@ int lease_lock(const char *root, struct err *e)
         usleep(LOCK_RETRY_US);
     }
     return fd;
+}
+
+bool lease_is_watched(const char *root)
+{
+    AUTO_MEM char *path = mem_printf("%s/lease.lock", root);
+
+    return access(path, F_OK) == 0;
 }
 
 void lease_watch(const struct watch_order *w)

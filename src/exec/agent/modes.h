@@ -56,6 +56,8 @@ bool lease_has_work(const char *root);
 /* Of the watch over the machine: -1 when another process has it, or e says why there can be none.
  */
 int lease_lock(const char *root, struct err *e);
+/* Whether there was ever a watch: the machine is an instance that bills. */
+bool lease_is_watched(const char *root);
 struct watch_order {
     const char *root;
     double lease_s;

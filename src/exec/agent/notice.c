@@ -211,7 +211,7 @@ void notice_ask(struct asking *q)
     if (!ask(q, &said, &found))
         return;
     if (found && !q->told) {
-        notice_text(&said, text);
+        notices_file_text(&said, text);
         q->told = file_replace(q->path, text, strlen(text), 0600, NULL) == 0;
     }
     /* What was announced does not happen. */
@@ -224,5 +224,5 @@ bool notice_read(const char *root, struct notice *out)
     AUTO_MEM char *path = mem_printf("%s/notice", root);
     AUTO_MEM char *text = jobdir_read_small(path, NOTICE_FILE_MAX, NULL);
 
-    return text && notice_parse(text, out);
+    return text && notices_file_parse(text, out);
 }

@@ -47,6 +47,8 @@
 #define FULL_POLL_S 1
 /* At the least, for a job whose machine is taken away at once. */
 #define NOTICE_GRACE_S 2.0
+/* What Google gives a machine between the signal and the end. */
+#define SHUT_DOWN_MS ((int64_t)30 * 1000)
 
 /* The file `state` of a job: whole lines in the end, even when the disk is full in between. */
 struct stateout {
@@ -345,20 +347,25 @@ static void look_for_stop(struct supervisor *s)
 
 /* The job may save a checkpoint until half of what is left of the machine; the broker fetches it in
  * the other half. */
-static void look_for_notice(struct supervisor *s)
+static void take_notice(struct supervisor *s, const struct notice *said)
 {
     struct state_line line = line_now(STATE_NOTICE);
+
+    s->noticed = true;
+    line.until_ms = said->until_ms;
+    snprintf(line.text, sizeof line.text, "%s", said->text);
+    stateout_offer(&s->state, &line);
+    because(s, STATE_PREEMPTED, "preempted: %s", said->text);
+    double half_s = (double)(said->until_ms - line.at_ms) / 2000;
+    stop_within(s, fmin(s->job->grace_s, fmax(half_s, NOTICE_GRACE_S)));
+}
+
+static void look_for_notice(struct supervisor *s)
+{
     struct notice said;
 
-    if (s->noticed || !notice_read(s->root, &said))
-        return;
-    s->noticed = true;
-    line.until_ms = said.until_ms;
-    snprintf(line.text, sizeof line.text, "%s", said.text);
-    stateout_offer(&s->state, &line);
-    because(s, STATE_PREEMPTED, "preempted: %s", said.text);
-    double half_s = (double)(said.until_ms - line.at_ms) / 2000;
-    stop_within(s, fmin(s->job->grace_s, fmax(half_s, NOTICE_GRACE_S)));
+    if (!s->noticed && notice_read(s->root, &said))
+        take_notice(s, &said);
 }
 
 static void read_changes(struct supervisor *s)
@@ -371,6 +378,24 @@ static void read_changes(struct supervisor *s)
     look_for_notice(s);
 }
 
+/* An instance that bills shuts down when the cloud takes it away: Google's notice comes with that.
+ * A machine of somebody's own is shut down by its owner. */
+static void shut_down(struct supervisor *s, const char *signal_name)
+{
+    struct notice said = {.until_ms = time_epoch_ms() + SHUT_DOWN_MS};
+
+    if (s->noticed)
+        return;
+    if (lease_is_watched(s->root)) {
+        snprintf(said.text, sizeof said.text, "the machine told its programs to end (%.60s)",
+                 signal_name);
+        take_notice(s, &said);
+        return;
+    }
+    because(s, STATE_STOPPED, "stopped: the machine told its programs to end (%s)", signal_name);
+    stop_within(s, s->job->grace_s);
+}
+
 static void read_signals(struct supervisor *s)
 {
     struct signalfd_siginfo info;
@@ -378,9 +403,7 @@ static void read_signals(struct supervisor *s)
     while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
             continue; /* reaped below, whichever child it was */
-        because(s, STATE_STOPPED, "stopped: the machine told its programs to end (%s)",
-                strsignal((int)info.ssi_signo));
-        stop_within(s, s->job->grace_s);
+        shut_down(s, strsignal((int)info.ssi_signo));
     }
 }
 

@@ -173,6 +173,57 @@ static void widens(void)
           "16 times outside the interval is 32 %% wide on either side");
 }
 
+/* Exact runs of epoch^0.5 on 1 to 4 epochs. The line through 1 s at 1 epoch and 2 s at 4 epochs is
+ * 6 s at 16 epochs, 3/4 s at a quarter of one: that is where the interval ends. */
+static void line(void)
+{
+    static const double epochs[] = {1, 1.5, 2, 2.5, 3, 4};
+    static struct sample s;
+
+    s.n = 0;
+    for (size_t i = 0; i < 6; i++)
+        add(&s, epochs[i], 1, 512, sqrt(epochs[i]));
+    AUTO(fit) struct fit *f = fit_new(s.runs, s.n, NULL);
+    if (!f)
+        return;
+    struct fit_prediction far = predict(f, 16, 1, 512), near = predict(f, 0.25, 1, 512);
+    CHECK(fabs(far.predicted_s - 4) < 1e-6 && fabs(far.high_s - 6) < 1e-6 &&
+              fabs(far.low_s - 4 / pow(4, 0.1)) < 1e-6,
+          "a small exponent may be a fixed part: %g s, %g to %g", far.predicted_s, far.low_s,
+          far.high_s);
+    CHECK(fabs(near.predicted_s - 0.5) < 1e-6 && fabs(near.high_s - 0.75) < 1e-6,
+          "... also below the runs: %g s, to %g", near.predicted_s, near.high_s);
+    CHECK(predict(f, 4, 1, 512).high_s < 2.0001, "... but not within them");
+}
+
+/* Runs that are mostly start-up, 1 + a x epoch with noise: the intervals hold what they claim far
+ * outside them, whether the fixed part was found or not. Of 100 intervals of 95 %, 87 and fewer
+ * come once in 500 times. */
+static void start_up(double a, double noise)
+{
+    static const double epochs[] = {1, 2, 3, 5}, far[] = {20, 100, 400};
+    static struct sample s;
+    int inside[3] = {0};
+
+    for (int k = 0; k < 100; k++) {
+        uint64_t seed = 1000 + (uint64_t)k * 7919;
+        s.n = 0;
+        for (size_t i = 0; i < 8; i++)
+            add(&s, epochs[i % 4], i < 4 ? 0.5 : 1, 512,
+                (1 + a * epochs[i % 4]) * exp(noise * simulate_normal(&seed)));
+        AUTO(fit) struct fit *f = fit_new(s.runs, s.n, NULL);
+        for (size_t i = 0; f && i < 3; i++) {
+            struct fit_prediction p = predict(f, far[i], 0.5, 512);
+            double measured_s = (1 + a * far[i]) * exp(noise * simulate_normal(&seed));
+            inside[i] += measured_s >= p.low_s && measured_s <= p.high_s;
+        }
+    }
+    for (size_t i = 0; i < 3; i++)
+        CHECK(inside[i] > 87,
+              "1 + %g epoch with %g %% of noise, 1 to 5 epochs: %d of 100 inside at %g", a,
+              100 * noise, inside[i], far[i]);
+}
+
 static void stored(void)
 {
     static struct sample s;
@@ -223,6 +274,10 @@ int main(void)
     by_simplex();
     none();
     widens();
+    line();
+    start_up(0.05, 0.02);
+    start_up(0.005, 0.08);
+    start_up(0.5, 0.08);
     stored();
     largest();
     return TAP_DONE();

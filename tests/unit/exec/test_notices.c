@@ -204,11 +204,13 @@ static void test_file(void)
     struct notice n = {.until_ms = 1731740000123, .text = "AWS stops the machine"}, again;
     char text[NOTICE_FILE_MAX];
 
-    CHECK(!strcmp(notice_text(&n, text), "1731740000123 AWS stops the machine\n"), "a file");
-    CHECK(notice_parse(text, &again) && again.until_ms == n.until_ms && !strcmp(again.text, n.text),
+    CHECK(!strcmp(notices_file_text(&n, text), "1731740000123 AWS stops the machine\n"), "a file");
+    CHECK(notices_file_parse(text, &again) && again.until_ms == n.until_ms &&
+              !strcmp(again.text, n.text),
           "is read as it was written");
-    CHECK(!notice_parse("", &again) && !notice_parse("soon x\n", &again) &&
-              !notice_parse("99999999999999999999 x\n", &again) && !notice_parse("-1 x\n", &again),
+    CHECK(!notices_file_parse("", &again) && !notices_file_parse("soon x\n", &again) &&
+              !notices_file_parse("99999999999999999999 x\n", &again) &&
+              !notices_file_parse("-1 x\n", &again),
           "others are none");
 }
 
