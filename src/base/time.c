@@ -151,9 +151,17 @@ int64_t time_from_iso(const char *text)
         fraction = strtod(end, &after);
         end = after;
     }
-    if (!end || strcmp(end, "Z") != 0 || !(fraction >= 0 && fraction < 1))
+    struct tm zone = {0};
+    bool is_ahead = end && *end == '+';
+    if (end && (*end == '+' || *end == '-'))
+        end = strptime(end + 1, "%H:%M", &zone);
+    else
+        end = end && *end == 'Z' ? end + 1 : NULL;
+    if (!end || *end || !(fraction >= 0 && fraction < 1))
         return 0;
-    return (int64_t)timegm(&tm) * 1000 + (int64_t)(fraction * 1000);
+    int64_t ahead_ms = (zone.tm_hour * 60 + zone.tm_min) * INT64_C(60000);
+    return (int64_t)timegm(&tm) * 1000 + (int64_t)(fraction * 1000) +
+           (is_ahead ? -ahead_ms : ahead_ms);
 }
 
 int64_t time_from_http(const char *text)

@@ -28,7 +28,8 @@ int64_t time_epoch_ms(void);
 const char *time_iso(int64_t epoch_ms, char out[static 32]);
 /* "2026-11-15T22:36:00.250Z" */
 const char *time_iso_ms(int64_t epoch_ms, char out[static 32]);
-/* The other way: "2026-11-15T22:36:00Z", with or without fraction, and "Sun, 15 Nov 2026 22:36:00
+/* The other way: "2026-11-15T22:36:00Z", with or without fraction, or
+ * "...T14:36:00-08:00", and "Sun, 15 Nov 2026 22:36:00
  * GMT" as HTTP has it; 0 for what is neither. */
 int64_t time_from_iso(const char *text);
 int64_t time_from_http(const char *text);

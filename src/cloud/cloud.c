@@ -18,9 +18,10 @@
 #define MAX_DISK_GB 16384.0 /* the largest that all clouds have */
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim, &cloud_aws};
+static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim, &cloud_aws,
+                                                     &cloud_azure, &cloud_gcp};
 
-const char *const cloud_providers[] = {"aws", NULL};
+const char *const cloud_providers[] = {"aws", "azure", "gcp", NULL};
 
 bool cloud_is_provider(const char *name)
 {
@@ -64,6 +65,25 @@ int cloud_fail(
     e->failure = failure;
     e->scope = scope;
     return err_set(&e->err, cloud_failure_kind(failure), "%s", text);
+}
+
+int cloud_say(const struct cloud_findings *out,
+              struct cloud_error *e,
+              enum cloud_verdict verdict,
+              const char *what,
+              const char *fix,
+              const char *fmt,
+              ...)
+{
+    char found[1200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(found, sizeof found, fmt, ap);
+    va_end(ap);
+    const struct cloud_finding f = {what, verdict, found, fix};
+    *e = (struct cloud_error){0};
+    return out->visit(out->context, &f, &e->err);
 }
 
 /* ---- opening ---- */
@@ -165,7 +185,8 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
     const struct cloud_driver *driver = find_driver(options->name ? options->name : "");
 
     if (!driver) {
-        err_set(e, ERR_USAGE, "no cloud is named \"%s\"; the clouds are aws, pool and sim",
+        err_set(e, ERR_USAGE,
+                "no cloud is named \"%s\"; the clouds are aws, azure, gcp, pool and sim",
                 shown(options->name));
         return NULL;
     }

@@ -1,6 +1,6 @@
 /* cloud: launches and terminates machines. One table of functions per cloud (driver.h): `pool`
  * (hosts of the configuration), `sim` (a simulated cloud with a clock, prices and faults of its
- * own) and `aws` (EC2), later gcp and azure.
+ * own), `aws` (EC2), `azure` (virtual machines) and `gcp` (Compute Engine).
  *
  * The caller records the token before it launches. A driver keeps no state but the cloud's own:
  * the request's tags are enough to find a machine again. The state of pool and sim is below
@@ -64,6 +64,9 @@ struct cloud_request {
      * table's first that has drivers for the accelerator, or needs none. */
     const char *image;
     double disk_gb; /* the same: of the root disk; 0 = 100 */
+    /* gcp: the cloud deletes the machine so long after it started, whatever else happens; 0 =
+     * never. */
+    double max_run_s;
 };
 
 enum cloud_state {
@@ -98,6 +101,9 @@ struct cloud_machine {
     /* ready: jobs can start, 0 = not yet; ended: billing stopped, 0 = not yet. */
     int64_t launched_ms, ready_ms, ended_ms;
     int64_t notice_ms; /* when it will be, or was, reclaimed; 0 = nothing known */
+    /* Of one that is gone: the cloud has forgotten all but its name, zone, state and times. The
+     * rest is as it was when the machine was last seen. */
+    bool is_outline;
 };
 
 struct cloud_host { /* of a pool */
@@ -141,7 +147,8 @@ struct cloud_options {
     const char *owner;              /* of this home */
     const struct cloud_host *hosts; /* pool */
     size_t n_hosts;
-    const char *root; /* pool, aws: directory of jobs on each host; NULL = ~/.tradewind-jobs */
+    /* pool, clouds on the network: directory of jobs on each host; NULL = ~/.tradewind-jobs */
+    const char *root;
     /* sim: everything is drawn from the seed and a machine's token, so the order of calls does not
      * matter. */
     uint64_t seed;
@@ -210,8 +217,9 @@ typedef int cloud_free_hosts_fn(struct cloud *c,
                                 struct cloud_error *e);
 cloud_free_hosts_fn cloud_free_hosts;
 /* Clouds on the network: zones of the region that offer the request's instance type, sorted, at
- * most max. A launch is for one zone, or the cloud chooses: a caller that tries one zone after the
- * other takes another token for each. None: -1 with CLOUD_UNSUPPORTED. Other clouds: the same. */
+ * most max; a region that offers it and has no zones has one named "". A launch is for one zone, or
+ * the cloud chooses: a caller that tries one zone after the other takes another token for each.
+ * None: -1 with CLOUD_UNSUPPORTED. Other clouds: the same. */
 #define CLOUD_ZONE_BYTES 64
 typedef int cloud_zones_fn(struct cloud *c,
                            const struct cloud_request *request,

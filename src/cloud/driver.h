@@ -40,7 +40,7 @@ struct cloud_driver {
     int64_t (*next_ms)(struct cloud *c);
 };
 
-extern const struct cloud_driver cloud_pool, cloud_sim, cloud_aws;
+extern const struct cloud_driver cloud_pool, cloud_sim, cloud_aws, cloud_azure, cloud_gcp;
 
 /* Whether it fits into room bytes with its NUL and is one line of UTF-8. */
 bool cloud_is_line(const char *text, size_t room);
@@ -51,6 +51,19 @@ int cloud_fail(struct cloud_error *e,
                enum cloud_scope scope,
                const char *fmt,
                ...) __attribute__((format(printf, 4, 5)));
+
+/* Where findings of a check go. what: of the account; fix "" = nothing to do; found is printed. */
+struct cloud_findings {
+    cloud_visit_finding *visit;
+    void *context;
+};
+int cloud_say(const struct cloud_findings *out,
+              struct cloud_error *e,
+              enum cloud_verdict verdict,
+              const char *what,
+              const char *fix,
+              const char *fmt,
+              ...) __attribute__((format(printf, 6, 7)));
 
 /* ---- folder.c ---- */
 

@@ -1,6 +1,6 @@
 #include "cloud/tags.h"
 
-#include "cloud/instances.h"
+#include "cloud/driver.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The end of the year 9999. */
+#define SECONDS_MAX INT64_C(253402300799)
 
 /* ---- writing ---- */
 
@@ -109,6 +112,13 @@ static int64_t integer(const char *value)
     return strtoll(value, NULL, 10);
 }
 
+int64_t cloud_tag_ms(const char *value)
+{
+    int64_t seconds = integer(value);
+
+    return seconds > 0 && seconds <= SECONDS_MAX ? seconds * 1000 : 0;
+}
+
 void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value)
 {
     struct cloud_machine *m = &t->machine;
@@ -122,7 +132,7 @@ void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value)
     else if (strcmp(key, "broker-job") == 0)
         m->job = integer(value);
     else if (strcmp(key, "broker-expires") == 0)
-        m->expires_ms = integer(value) * 1000;
+        m->expires_ms = cloud_tag_ms(value);
     else if (strcmp(key, "broker-request") == 0)
         t->asked = strtoull(value, NULL, 16);
     else if (strcmp(key, "broker-size") == 0)
@@ -133,4 +143,18 @@ void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value)
         read_text(value, m->accelerator, sizeof m->accelerator);
     else if (strcmp(key, "broker-login") == 0)
         read_text(value, t->login, sizeof t->login);
+}
+
+int cloud_take_known(const struct cloud_tagged *t,
+                     const struct cloud_request *request,
+                     struct cloud_machine *out,
+                     struct cloud_error *e)
+{
+    if (t->asked != instance_fingerprint(request) || t->machine.spot != request->spot)
+        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
+                          "this token was used for another request: instance %s, %s%s",
+                          t->machine.id, t->machine.instance_type, t->machine.spot ? ", spot" : "");
+    *e = (struct cloud_error){0};
+    *out = t->machine;
+    return 0;
 }

@@ -35,5 +35,12 @@ struct cloud_tagged {
 };
 /* Fills in what the tag says; other keys and values that make no sense change nothing. */
 void cloud_tag_read(struct cloud_tagged *t, const char *key, const char *value);
+/* A tag in seconds since 1970; 0 for what is no such time. */
+int64_t cloud_tag_ms(const char *value);
+/* The machine that a token stands for already: *out, or CONFLICT where the request is another. */
+int cloud_take_known(const struct cloud_tagged *t,
+                     const struct cloud_request *request,
+                     struct cloud_machine *out,
+                     struct cloud_error *e);
 
 #endif

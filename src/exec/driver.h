@@ -20,6 +20,8 @@ struct exec_driver {
     const char *name;
     /* Optional, as exec_answers says: NULL if there is nothing in between. */
     int (*answers)(const struct exec_host *h, struct err *e);
+    /* As exec_succeeds; NULL where nothing is in between, either. */
+    int (*succeeds)(const struct exec_host *h, const char *command, struct err *e);
     /* As exec_prepare, exec_send and exec_collect say; the last two are NULL where directories are
      * in place already. */
     int (*prepare)(const struct exec_host *h, struct err *e);

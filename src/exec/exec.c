@@ -159,6 +159,15 @@ int exec_answers(const struct exec_host *h, struct err *e)
     return d->answers ? d->answers(h, e) : 0;
 }
 
+int exec_succeeds(const struct exec_host *h, const char *command, struct err *e)
+{
+    const struct exec_driver *d = way_to(h, e);
+
+    if (!d)
+        return -1;
+    return d->succeeds ? d->succeeds(h, command, e) : 0;
+}
+
 int exec_prepare(const struct exec_host *h, struct err *e)
 {
     const struct exec_driver *d = driver_of(h, e);

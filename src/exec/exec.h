@@ -33,6 +33,8 @@ char *exec_find_agent(struct err *e);
 /* Whether commands run there; nothing is changed, and root and agent are not asked for. Errors as
  * exec_prepare has them. Blocks for at most 10 s. */
 int exec_answers(const struct exec_host *h, struct err *e);
+/* Whether this shell command succeeds there, within 10 s; as exec_answers otherwise. */
+int exec_succeeds(const struct exec_host *h, const char *command, struct err *e);
 /* Whether it can be reached, and the agent of this version is there (ssh: copied when not); makes
  * root. ERR_RETRY: not reachable now; ERR_DENIED: the key was refused, or the host's own key is not
  * the one we know. Blocks for at most 30 s. */

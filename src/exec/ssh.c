@@ -258,6 +258,11 @@ static int ssh_answers(const struct exec_host *h, struct err *e)
     return run_script(h, "true", -1, ANSWER_S, NULL, e);
 }
 
+static int ssh_succeeds(const struct exec_host *h, const char *command, struct err *e)
+{
+    return run_script(h, command, -1, ANSWER_S, NULL, e);
+}
+
 /* How the agent is called over there: one file for each agent there ever was. */
 static int agent_name(const struct exec_host *h, char out[static 96], struct err *e)
 {
@@ -581,6 +586,7 @@ static int ssh_agent_command(const struct exec_host *h,
 const struct exec_driver exec_ssh = {
     .name = "ssh",
     .answers = ssh_answers,
+    .succeeds = ssh_succeeds,
     .prepare = ssh_prepare,
     .send = ssh_send,
     .collect = ssh_collect,

@@ -62,6 +62,9 @@ struct http_request {
     /* The cloud's own services on this machine's link (169.254.0.0/16, fd00:ec2::/32: metadata,
      * credentials, the API of functions), which have no https, may be asked over http. */
     bool is_link_local;
+    /* Never sent twice: libcurl sends a request again by itself when a connection that was used
+     * before ends without an answer, so this one has a connection of its own. */
+    bool is_once;
     /* The answer's body when its status is 2xx; NULL = into answer->body. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     /* Called a few times a second; total_bytes 0 = unknown. NULL = not told. */

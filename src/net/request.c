@@ -237,6 +237,8 @@ static void set_reach(const struct exchange *x)
     }
     api->easy_setopt(x->curl, CURLOPT_PROTOCOLS_STR, "https,http");
     api->easy_setopt(x->curl, CURLOPT_PATH_AS_IS, 1L);
+    if (x->request->is_once)
+        api->easy_setopt(x->curl, CURLOPT_FRESH_CONNECT, 1L);
     /* Many requests at once go over connections of their own, and the body can be sent again. */
     api->easy_setopt(x->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (net_url_is_near(x->request->url))

@@ -93,5 +93,8 @@ char *token_google_project(const struct credentials_sources *sources,
                            const struct token_login *l,
                            struct http *h,
                            struct err *e);
+/* Azure's subscription: AZURE_SUBSCRIPTION_ID, or the default one of az. New string; NULL: nothing
+ * says it, as e tells. */
+char *token_azure_subscription(const struct credentials_sources *sources, struct err *e);
 
 #endif

@@ -17,6 +17,10 @@
 /* The id under which az logs in. */
 #define AZ_CLIENT "04b07795-8ddb-461a-bbee-02f9e1bf7b46"
 
+/* Of a subscription's id, which is a part of paths. */
+#define ID_CHARACTERS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-"
+#define ID_MAX 64
+
 /* ---- where they are found ---- */
 
 static char *dup_variable(const struct credentials_sources *s, const char *name)
@@ -88,26 +92,54 @@ static char *az_file(const struct credentials_sources *s, const char *name)
     return directory ? mem_printf("%s/%s", directory, name) : net_home_file(s, tail);
 }
 
-/* Tenant and user of the subscription that az would use; both NULL when there is none. */
-static void read_subscription(const struct credentials_sources *s, char **tenant, char **user)
+/* The subscription that az would use: borrowed from *root_out, which is a new reference; NULL when
+ * there is none. */
+static const json_t *default_subscription(const struct credentials_sources *s, json_t **root_out)
 {
     AUTO_MEM char *path = az_file(s, "azureProfile.json");
-    AUTO_JSON json_t *root = NULL;
     size_t i;
     json_t *one;
 
-    if (!path || net_read_json(path, &root, NULL) <= 0)
-        return;
-    json_array_foreach(json_object_get(root, "subscriptions"), i, one)
+    if (!path || net_read_json(path, root_out, NULL) <= 0)
+        return NULL;
+    json_array_foreach(json_object_get(*root_out, "subscriptions"), i, one)
     {
-        const char *in = net_json_text(one, "tenantId");
-        const char *who = net_json_text(json_object_get(one, "user"), "name");
-        if (!in || !json_is_true(json_object_get(one, "isDefault")))
-            continue;
-        *tenant = mem_dup(in);
-        *user = who ? mem_dup(who) : NULL;
-        return;
+        if (net_json_text(one, "tenantId") && json_is_true(json_object_get(one, "isDefault")))
+            return one;
     }
+    return NULL;
+}
+
+/* Its tenant and user; both NULL when there is none. */
+static void read_subscription(const struct credentials_sources *s, char **tenant, char **user)
+{
+    AUTO_JSON json_t *root = NULL;
+    const json_t *one = default_subscription(s, &root);
+
+    if (!one)
+        return;
+    const char *who = net_json_text(json_object_get(one, "user"), "name");
+    *tenant = mem_dup(net_json_text(one, "tenantId"));
+    *user = who ? mem_dup(who) : NULL;
+}
+
+char *token_azure_subscription(const struct credentials_sources *s, struct err *e)
+{
+    AUTO_JSON json_t *root = NULL;
+    const char *id = net_variable(s, "AZURE_SUBSCRIPTION_ID");
+
+    if (!id)
+        id = net_json_text(default_subscription(s, &root), "id");
+    if (!id) {
+        err_set(e, ERR_DENIED,
+                "no Azure subscription: set AZURE_SUBSCRIPTION_ID, or run az account set "
+                "--subscription NAME");
+        return NULL;
+    }
+    if (strspn(id, ID_CHARACTERS) == strlen(id) && strlen(id) <= ID_MAX)
+        return mem_dup(id);
+    err_set(e, ERR_USAGE, "AZURE_SUBSCRIPTION_ID: this is no subscription's id");
+    return NULL;
 }
 
 /* The home account of that user, NULL = any. Borrowed from root. */

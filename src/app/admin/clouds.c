@@ -10,16 +10,23 @@
 /* Of requests that change nothing: they carry no tag. */
 #define NO_OWNER "check"
 
+enum which { AWS = 1, AZURE, GCP };
+static const char *const clouds[] = {NULL, "aws", "azure", "gcp"};
+
 struct check_request {
+    enum which cloud;
     const char *region;
 };
 static const struct field check_request_fields[] = {
+    {"cloud", FIELD(ENUM, struct check_request, cloud), FIELD_CHOICES(clouds), .operand = true,
+     .preset = "aws", .help = "Cloud whose account is checked (default aws)."},
     {"region", FIELD(TEXT, struct check_request, region), .value = "REGION",
-     .help = "Region whose network and quotas are checked; else that of the AWS settings."},
+     .help = "Region whose network and quotas are checked; else that of the cloud's settings."},
 };
 
 struct checking {
     struct app *app;
+    const char *cloud;
     const struct answer *out;
     struct field_records checks;
     bool ok;
@@ -32,7 +39,7 @@ static int add(struct checking *k,
                const char *fix,
                struct err *e)
 {
-    const struct doctor_check c = {answer_text(k->out, e, "aws %s", what), verdict,
+    const struct doctor_check c = {answer_text(k->out, e, "%s %s", k->cloud, what), verdict,
                                    answer_text(k->out, e, "%s", found),
                                    answer_text(k->out, e, "%s", fix)};
 
@@ -56,25 +63,43 @@ static const char *variable(void *context, const char *name)
     return app_variable(context, name);
 }
 
-/* The region of the settings that AWS's own tools read; a new string. */
-static char *region_of(struct app *app, const char *asked)
+/* The region of the settings that the cloud's own tools read; a new string. */
+static char *region_of_gcp(struct app *app)
+{
+    const char *region = app_variable(app, "CLOUDSDK_COMPUTE_REGION");
+    const char *zone = app_variable(app, "CLOUDSDK_COMPUTE_ZONE");
+    const char *letter = zone ? strrchr(zone, '-') : NULL;
+
+    if (region && *region)
+        return mem_dup(region);
+    return letter ? mem_printf("%.*s", (int)(letter - zone), zone) : mem_dup("us-central1");
+}
+
+static char *region_of_azure(struct app *app)
+{
+    const char *region = app_variable(app, "AZURE_DEFAULTS_LOCATION");
+
+    return mem_dup(region && *region ? region : "eastus");
+}
+
+static char *region_of_aws(struct app *app)
 {
     const struct credentials_sources sources = {
         .environment = variable, .context = app, .home = app_variable(app, "HOME")};
     AUTO_CLEAR(credentials) struct credentials found = {0};
 
-    if (asked)
-        return mem_dup(asked);
     if (credentials_find(&sources, &found, NULL) < 0 || !found.region)
         return mem_dup("us-east-1");
     return mem_dup(found.region);
 }
 
-static int check_aws(struct checking *k, const char *asked, struct err *e)
+static int check_cloud(struct checking *k, const struct check_request *q, struct err *e)
 {
     const char *home = app_home(k->app, e);
-    AUTO_MEM char *region = region_of(k->app, asked);
-    const struct cloud_options options = {.name = "aws",
+    static char *(*const region_of[])(struct app * app) = {
+        [AWS] = region_of_aws, [AZURE] = region_of_azure, [GCP] = region_of_gcp};
+    AUTO_MEM char *region = q->region ? mem_dup(q->region) : region_of[q->cloud](k->app);
+    const struct cloud_options options = {.name = k->cloud,
                                           .home = home,
                                           .owner = NO_OWNER,
                                           .region = region,
@@ -89,7 +114,7 @@ static int check_aws(struct checking *k, const char *asked, struct err *e)
     if (cloud_check(c, add_finding, k, &why) == 0)
         return 0;
     /* What stops a check is its last finding. Each begins with its cloud. */
-    static const char prefix[] = "aws: check: ";
+    AUTO_MEM char *prefix = mem_printf("%s: check: ", k->cloud);
     const char *text = why.err.text;
     if (strncmp(text, prefix, strlen(prefix)) == 0)
         text += strlen(prefix);
@@ -109,9 +134,9 @@ static const struct field report_fields[] = {
 static int run(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct check_request *q = request;
-    struct checking k = {.app = app, .out = out, .ok = true};
+    struct checking k = {.app = app, .cloud = clouds[q->cloud], .out = out, .ok = true};
 
-    if (check_aws(&k, q->region, e) < 0)
+    if (check_cloud(&k, q, e) < 0)
         return -1;
     return answer_head(out, &(struct doctor_report){k.ok, k.checks}, e);
 }

@@ -309,6 +309,20 @@ static int booting(struct provisioning *s, const char *why, struct cloud_error *
     return err_set(&e->err, ERR_RETRY, "%s %s: %s", s->out->facts.id, s->out->facts.address, why);
 }
 
+/* Images install the drivers of their GPUs while they boot, or have none. */
+static bool has_drivers(const struct job_offer *o, const struct exec_host *h, struct err *e)
+{
+    static const char *const others[] = {"tpu", "MI", "Radeon", "Gaudi", "Inferentia", "Trainium"};
+
+    if (o->accelerators <= 0)
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strncmp(o->accelerator, others[i], strlen(others[i])))
+            return true;
+    return exec_succeeds(h, "nvidia-smi >/dev/null", e) == 0 ||
+           err_wrap(e, "its image has no working driver for %s", o->accelerator) == 0;
+}
+
 /* The machine is up when the way to it is, whatever the cloud says. */
 static int reach(struct provisioning *s, struct cloud_error *e)
 {
@@ -319,7 +333,8 @@ static int reach(struct provisioning *s, struct cloud_error *e)
         const struct exec_host h = host_of(s->out, w->options->agent, w->options->home);
         /* From here on it powers itself off when we are gone. */
         if (exec_answers(&h, &why) == 0 &&
-            host_watch(s->out, &h, s->config->limits.lease_s, &why) == 0)
+            host_watch(s->out, &h, s->config->limits.lease_s, &why) == 0 &&
+            has_drivers(&s->progress->offer, &h, &why))
             return 0;
     }
     double waited_s = (double)(time_epoch_ms() - s->out->asked_ms) / 1000;

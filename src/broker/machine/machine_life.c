@@ -71,6 +71,13 @@ static int note(struct machine_provisioner *d,
     const struct cloud_machine before = m->facts;
     struct cloud_machine now = *told;
 
+    if (told->is_outline && *before.instance_type) {
+        now = before;
+        now.state = told->state;
+        now.launched_ms = before.launched_ms ? before.launched_ms : told->launched_ms;
+        now.ended_ms = told->ended_ms;
+        now.notice_ms = told->notice_ms;
+    }
     /* A cleanup asks without the market's prices, and learns none. */
     if (before.metered_ms && !now.metered_ms) {
         now.metered_ms = before.metered_ms;

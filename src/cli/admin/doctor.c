@@ -64,8 +64,9 @@ const struct command command_clouds_check = {
     .name = "clouds check",
     .summary = "Check the account of a cloud, and what is missing in it",
     .details =
-        "Asks AWS, changes nothing there, and prints one line per check: where the credentials "
-        "were found and whose they are, the enabled regions, the network and the quotas of one "
+        "Asks AWS, Azure or Google Cloud, changes nothing there, and prints one line per check: "
+        "where the credentials were found and whose they are, regions, the network and the quotas "
+        "of one "
         "region, and which permissions Tradewind lacks, with the fix. Shows no secret. The exit "
         "code is 1 when something is missing.",
     .example = "tradewind clouds check --region eu-west-1",

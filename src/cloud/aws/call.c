@@ -7,7 +7,6 @@
 #include "cloud/aws/internal.h"
 #include "net/aws_post.h"
 
-#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,18 +63,11 @@ bool ec2_failed_with(const struct ec2_call *x, const char *code)
 
 /* ---- credentials ---- */
 
-static const char *variable(void *context, const char *name)
-{
-    const struct cloud_outside *o = context;
-
-    return o->variable ? o->variable(o->context, name) : getenv(name);
-}
-
 static int find_credentials(struct ec2 *a, struct cloud_error *e)
 {
     struct cloud_outside *outside = &a->cloud->options.outside;
     const struct credentials_sources sources = {
-        .environment = variable, .context = outside, .home = variable(outside, "HOME")};
+        .environment = cloud_variable, .context = outside, .home = cloud_variable(outside, "HOME")};
     struct credentials found = {0};
     struct err why = {0};
 
@@ -97,20 +89,6 @@ int ec2_credentials(struct ec2 *a, struct cloud_error *e)
 
 /* ---- one try ---- */
 
-static int transmit(struct ec2 *a,
-                    const struct http_request *r,
-                    struct http_answer *out,
-                    struct err *e)
-{
-    const struct cloud_outside *o = &a->cloud->options.outside;
-
-    if (o->send)
-        return o->send(o->context, r, out, e);
-    if (!a->http && !(a->http = http_new(a->cloud->options.seed, e)))
-        return -1;
-    return http_send(a->http, r, out, e);
-}
-
 static void write_body(const struct ec2_call *x, struct buf *out)
 {
     buf_init(out, FORM_MAX + 200);
@@ -130,7 +108,7 @@ static void write_body(const struct ec2_call *x, struct buf *out)
 static int post(struct ec2 *a, const struct ec2_call *x, struct http_answer *out, struct err *e)
 {
     const char *service = x->service ? x->service : "ec2", *region = a->cloud->options.region;
-    AUTO_MEM char *url = aws_endpoint(service, region, variable, &a->cloud->options.outside);
+    AUTO_MEM char *url = aws_endpoint(service, region, cloud_variable, &a->cloud->options.outside);
     AUTO_CLEAR(aws_post_headers) struct aws_post_headers headers = {0};
     AUTO_CLEAR(buf) struct buf body;
 
@@ -150,10 +128,12 @@ static int post(struct ec2 *a, const struct ec2_call *x, struct http_answer *out
                                    .headers = (const char *const *)headers.items,
                                    .body = body.data,
                                    .body_bytes = body.len,
+                                   /* A refusal of the second would hide the first. */
+                                   .is_once = strcmp(x->action, "RunInstances") == 0,
                                    .max_answer_bytes = ANSWER_MAX,
                                    .timeout_s = TIMEOUT_S,
                                    .stall_s = TIMEOUT_S};
-    return transmit(a, &r, out, e);
+    return cloud_transmit(a->cloud, &a->http, &r, out, e);
 }
 
 /* No answer: nothing is known, unless the request was never sent. */
@@ -319,38 +299,4 @@ int ec2_each(struct ec2 *a,
     }
     return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_REGION, "%s: the pages of the list do not end",
                       x->action);
-}
-
-/* ---- our address ---- */
-
-int ec2_own_network(struct ec2 *a, char out[static 64], struct cloud_error *e)
-{
-    struct cloud_outside *outside = &a->cloud->options.outside;
-    const char *given = variable(outside, "AWS_ENDPOINT_URL_CHECKIP");
-    AUTO_CLEAR(http_answer) struct http_answer answer = {0};
-    struct in_addr v4;
-    struct err why = {0};
-
-    if (a->cloud->options.admit) {
-        snprintf(out, 64, "%s", a->cloud->options.admit);
-        return 0;
-    }
-    if (!given || !*given)
-        given = "https://checkip.amazonaws.com/";
-    const struct http_request r = {.method = "GET",
-                                   .url = given,
-                                   .headers = (const char *const[]){NULL},
-                                   .max_answer_bytes = 1000,
-                                   .timeout_s = 20};
-    if (transmit(a, &r, &answer, &why) < 0)
-        return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_ACCOUNT, "the address of this machine: %s",
-                          why.text);
-    snprintf(out, 64, "%.*s", (int)strcspn(answer.body, " \r\n"), answer.body);
-    if (answer.status != 200 || inet_pton(AF_INET, out, &v4) != 1)
-        return cloud_fail(e, CLOUD_TRANSIENT, CLOUD_ACCOUNT,
-                          "the address of this machine: %s answers with status %d and no IPv4 "
-                          "address",
-                          given, answer.status);
-    snprintf(out + strlen(out), 64 - strlen(out), "/32");
-    return 0;
 }

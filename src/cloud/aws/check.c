@@ -5,7 +5,6 @@
 #include "cloud/aws/internal.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,28 +13,8 @@
 
 struct checking {
     struct ec2 *ec2;
-    cloud_visit_finding *visit;
-    void *context;
+    struct cloud_findings out;
 };
-
-__attribute__((format(printf, 6, 7))) static int say(const struct checking *k,
-                                                     struct cloud_error *e,
-                                                     enum cloud_verdict verdict,
-                                                     const char *what,
-                                                     const char *fix,
-                                                     const char *fmt,
-                                                     ...)
-{
-    char found[1200];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(found, sizeof found, fmt, ap);
-    va_end(ap);
-    const struct cloud_finding f = {what, verdict, found, fix};
-    *e = (struct cloud_error){0};
-    return k->visit(k->context, &f, &e->err);
-}
 
 /* ---- who ---- */
 
@@ -48,17 +27,19 @@ static int check_identity(const struct checking *k, struct cloud_error *e)
     x.version = "2011-06-15";
     if (ec2_credentials(k->ec2, e) < 0)
         return -1;
-    if (say(k, e, CLOUD_GOOD, "credentials", "", "found: %s", k->ec2->credentials.origin) < 0 ||
+    if (cloud_say(&k->out, e, CLOUD_GOOD, "credentials", "", "found: %s",
+                  k->ec2->credentials.origin) < 0 ||
         ec2_send(k->ec2, &x, e) < 0)
         return -1;
     const char *arn = xml_text(x.root, "GetCallerIdentityResult/Arn");
     const char *account = xml_text(x.root, "GetCallerIdentityResult/Account");
-    if (say(k, e, CLOUD_GOOD, "identity", "", "%s, account %s", arn, account) < 0)
+    if (cloud_say(&k->out, e, CLOUD_GOOD, "identity", "", "%s, account %s", arn, account) < 0)
         return -1;
     long long skew_s = (long long)(k->ec2->skew_ms / 1000);
     if (skew_s)
-        return say(k, e, CLOUD_NOTED, "clock", "set the clock of this machine",
-                   "it differs from that of AWS by %lld s; Tradewind corrects for it", skew_s);
+        return cloud_say(&k->out, e, CLOUD_NOTED, "clock", "set the clock of this machine",
+                         "it differs from that of AWS by %lld s; Tradewind corrects for it",
+                         skew_s);
     return 0;
 }
 
@@ -82,10 +63,10 @@ static int check_regions(const struct checking *k, struct cloud_error *e)
     ec2_call_init(&x, "DescribeRegions");
     if (ec2_each(k->ec2, &x, "regionInfo", add_region, &names, e) < 0)
         return e->failure == CLOUD_PERMISSION
-                   ? say(k, e, CLOUD_MISSING, "regions", "allow ec2:DescribeRegions",
-                         "the enabled regions cannot be listed")
+                   ? cloud_say(&k->out, e, CLOUD_MISSING, "regions", "allow ec2:DescribeRegions",
+                               "the enabled regions cannot be listed")
                    : -1;
-    return say(k, e, CLOUD_GOOD, "regions", "", "enabled: %s", buf_str(&names));
+    return cloud_say(&k->out, e, CLOUD_GOOD, "regions", "", "enabled: %s", buf_str(&names));
 }
 
 static int count_item(void *context, const struct xml *item, struct cloud_error *e)
@@ -108,14 +89,14 @@ static int check_network(const struct checking *k, struct cloud_error *e)
     ec2_add_filter(&x, 1, "default-for-az", (const char *[]){"true", NULL});
     if (ec2_each(k->ec2, &x, "subnetSet", count_item, &n, e) < 0)
         return e->failure == CLOUD_PERMISSION
-                   ? say(k, e, CLOUD_MISSING, "network", "allow ec2:DescribeSubnets",
-                         "the default subnets cannot be listed")
+                   ? cloud_say(&k->out, e, CLOUD_MISSING, "network", "allow ec2:DescribeSubnets",
+                               "the default subnets cannot be listed")
                    : -1;
     if (n)
-        return say(k, e, CLOUD_GOOD, "network", "", "%s has a default subnet in %zu zone%s", region,
-                   n, n == 1 ? "" : "s");
-    return say(k, e, CLOUD_MISSING, "network", "aws ec2 create-default-vpc",
-               "%s has no default network, in which machines are launched", region);
+        return cloud_say(&k->out, e, CLOUD_GOOD, "network", "",
+                         "%s has a default subnet in %zu zone%s", region, n, n == 1 ? "" : "s");
+    return cloud_say(&k->out, e, CLOUD_MISSING, "network", "aws ec2 create-default-vpc",
+                     "%s has no default network, in which machines are launched", region);
 }
 
 /* ---- permissions ---- */
@@ -187,9 +168,11 @@ static int check_permissions(const struct checking *k, struct cloud_error *e)
     if (missing.len) {
         AUTO_MEM char *fix =
             mem_printf("allow %s; docs/clouds.md has the whole policy", buf_str(&missing));
-        return say(k, e, CLOUD_MISSING, "permissions", fix, "some actions are not permitted");
+        return cloud_say(&k->out, e, CLOUD_MISSING, "permissions", fix,
+                         "some actions are not permitted");
     }
-    return say(k, e, CLOUD_GOOD, "permissions", "", "none of %zu actions is refused", n + m);
+    return cloud_say(&k->out, e, CLOUD_GOOD, "permissions", "", "none of %zu actions is refused",
+                     n + m);
 }
 
 /* ---- quotas ---- */
@@ -261,8 +244,8 @@ static int check_quotas(const struct checking *k, struct cloud_error *e)
     if (read_quotas(k, values, e) < 0) {
         if (e->failure != CLOUD_PERMISSION)
             return -1;
-        return say(k, e, CLOUD_NOTED, "quotas", "allow servicequotas:ListServiceQuotas",
-                   "they cannot be read: launches may be refused");
+        return cloud_say(&k->out, e, CLOUD_NOTED, "quotas", "allow servicequotas:ListServiceQuotas",
+                         "they cannot be read: launches may be refused");
     }
     for (size_t i = 0; i < QUOTAS; i++) {
         if (isnan(values[i]))
@@ -272,8 +255,8 @@ static int check_quotas(const struct checking *k, struct cloud_error *e)
                        "--region %s --quota-code %s --desired-value N",
                        region, quotas[i].code);
         bool is_none = values[i] <= 0;
-        if (say(k, e, is_none ? CLOUD_NOTED : CLOUD_GOOD, quotas[i].what, is_none ? fix : "",
-                "%.0f %s in %s", values[i], quotas[i].means, region) < 0)
+        if (cloud_say(&k->out, e, is_none ? CLOUD_NOTED : CLOUD_GOOD, quotas[i].what,
+                      is_none ? fix : "", "%.0f %s in %s", values[i], quotas[i].means, region) < 0)
             return -1;
     }
     return 0;
@@ -281,7 +264,7 @@ static int check_quotas(const struct checking *k, struct cloud_error *e)
 
 int ec2_check(struct cloud *c, cloud_visit_finding *visit, void *context, struct cloud_error *e)
 {
-    const struct checking k = {.ec2 = c->priv, .visit = visit, .context = context};
+    const struct checking k = {.ec2 = c->priv, .out = {visit, context}};
 
     if (check_identity(&k, e) < 0 || check_regions(&k, e) < 0 || check_network(&k, e) < 0 ||
         check_permissions(&k, e) < 0)

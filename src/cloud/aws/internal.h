@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "cloud/driver.h"
 #include "cloud/images.h"
+#include "cloud/rest.h"
 #include "cloud/retry.h"
 #include "cloud/tags.h"
 #include "net/credentials.h"
@@ -58,8 +59,6 @@ int ec2_each(struct ec2 *a,
              void *context,
              struct cloud_error *e);
 bool ec2_failed_with(const struct ec2_call *x, const char *code);
-/* What AWS says our address is, from the internet: "203.0.113.7/32". */
-int ec2_own_network(struct ec2 *a, char out[static 64], struct cloud_error *e);
 /* Finds credentials unless those at hand are good for a while. */
 int ec2_credentials(struct ec2 *a, struct cloud_error *e);
 

@@ -112,19 +112,6 @@ void ec2_form_run(struct ec2_call *x,
 
 /* ---- the instance of a token that was used before ---- */
 
-static int take_known(const struct cloud_tagged *t,
-                      const struct cloud_request *request,
-                      struct cloud_machine *out,
-                      struct cloud_error *e)
-{
-    if (t->asked != instance_fingerprint(request) || t->machine.spot != request->spot)
-        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
-                          "this token was used for another request: instance %s, %s%s",
-                          t->machine.id, t->machine.instance_type, t->machine.spot ? ", spot" : "");
-    *out = t->machine;
-    return 0;
-}
-
 /* EC2 knows the token and not this request, or has terminated its instance. */
 static int resolve(struct ec2 *a,
                    const struct cloud_request *request,
@@ -135,7 +122,7 @@ static int resolve(struct ec2 *a,
     struct cloud_tagged t;
 
     if (ec2_find(a, request->token, &t, NULL, &why) > 0)
-        return take_known(&t, request, out, e);
+        return cloud_take_known(&t, request, out, e);
     return -1;
 }
 
@@ -161,7 +148,7 @@ static int take_new(struct ec2 *a,
     for (size_t i = 0; i < tags.n; i++)
         cloud_tag_read(&t, tags.items[i].key, tags.items[i].value);
     ec2_read_instance(a, item, &t);
-    return take_known(&t, request, out, e);
+    return cloud_take_known(&t, request, out, e);
 }
 
 static int run(struct ec2 *a,
@@ -243,7 +230,7 @@ int ec2_launch(struct cloud *c,
         return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "no instance type is given");
     int found = ec2_find(a, request->token, &known, NULL, e);
     if (found)
-        return found < 0 ? -1 : take_known(&known, request, out, e);
+        return found < 0 ? -1 : cloud_take_known(&known, request, out, e);
     if (ec2_find_image(a, request, &image, e) < 0 || ec2_zones(c, request, zone, 1, &n, e) < 0)
         return -1;
     return run_shared(a, request, &image, out, e);

@@ -194,7 +194,7 @@ static int admit(struct ec2 *a, const struct group *g, bool *is_young, struct cl
     char own[64];
     bool has_own = false;
 
-    if (ec2_own_network(a, own, e) < 0)
+    if (cloud_own_network(a->cloud, &a->http, "AWS_ENDPOINT_URL_CHECKIP", own, e) < 0)
         return -1;
     for (size_t i = 0; i < g->n; i++)
         has_own = has_own || strcmp(g->networks[i], own) == 0;

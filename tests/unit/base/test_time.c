@@ -80,6 +80,16 @@ static void clocks(void)
     CHECK(strcmp(time_iso_ms(1794782160250, out), "2026-11-15T22:36:00.250Z") == 0, "%s", out);
     CHECK(strcmp(time_iso_ms(-1, out), "1969-12-31T23:59:59.999Z") == 0,
           "milliseconds count upward before the epoch too");
+    CHECK(time_from_iso("2026-11-15T22:36:00Z") == 1794782160000 &&
+              time_from_iso("2026-11-15T22:36:00.250Z") == 1794782160250,
+          "the other way");
+    CHECK(time_from_iso("2026-11-15T14:36:00.250-08:00") == 1794782160250 &&
+              time_from_iso("2026-11-16T04:06:00+05:30") == 1794782160000,
+          "in other time zones");
+    CHECK(!time_from_iso("2026-11-15T22:36:00") && !time_from_iso("2026-11-15T22:36:00+") &&
+              !time_from_iso("2026-11-15T22:36:00-8") && !time_from_iso("2026-11-15T22:36:00ZZ") &&
+              !time_from_iso("2026-11-15T22:36:00-08:00x") && !time_from_iso(""),
+          "what is no time");
     /* 20,772 days after 1970-01-01. */
     CHECK(time_from_date("2026-11-15") == 1794700800000, "the begin of a day");
     CHECK(!time_from_date("2026-11-15T00:00:00Z") && !time_from_date("2026-13-01") &&

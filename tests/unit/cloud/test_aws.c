@@ -1,17 +1,17 @@
 /* Machines on AWS, against the model of EC2: launches, refusals, permissions, cleaning, checks. */
 #include "base/mem.h"
-#include "ec2_model.h"
+#include "cloud_model.h"
 #include "tap.h"
 #include "world.h"
 
 #include <string.h>
 
-static struct ec2_model model;
+static struct cloud_model model;
 static struct world w;
 
 static struct cloud *open_as(const char *admit)
 {
-    struct cloud_options o = ec2_model_options(&model, w.home, "me");
+    struct cloud_options o = cloud_model_options(&model, w.home, "me");
     struct err e = {0};
 
     o.admit = admit;
@@ -28,21 +28,6 @@ static struct cloud_request request(const char *token)
     q.zone = NULL;
     q.expires_ms = *model.now_ms / 1000 * 1000 + DAY_MS;
     return q;
-}
-
-static void pass(double seconds)
-{
-    *model.now_ms += (int64_t)(seconds * 1000);
-}
-
-static bool is_left(const char *expected)
-{
-    AUTO_JSON json_t *state = ec2_model_state(&model);
-    AUTO_MEM char *text = json_dumps(json_object_get(state, "left"), JSON_SORT_KEYS);
-
-    if (strcmp(text, expected) != 0)
-        printf("# left: %s\n", text);
-    return strcmp(text, expected) == 0;
 }
 
 /* ---- one machine ---- */
@@ -65,7 +50,7 @@ static void life(void)
 {
     struct cloud_machine m, again;
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("one");
     q.bill_min_s = 60;
@@ -83,17 +68,17 @@ static void life(void)
           "whose expiry and price may differ");
     q.instance_type = "m5.xlarge";
     CHECK(launch_as(c, &q, &again) == CLOUD_CONFLICT, "another type: %s", world_error.err.text);
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_RUNNING && m.ready_ms &&
               strncmp(m.address, "ubuntu@198.51.100.", 18) == 0 &&
               strcmp(m.exec_driver, "ssh") == 0 && strcmp(m.root, "~/.tradewind-jobs") == 0,
           "it runs, and is reached at %s", m.address);
     CHECK(strcmp(listed(c), "one ") == 0, "and is listed");
-    pass(3600);
+    cloud_model_pass(&model, 3600);
     CHECK(terminate(c, "one") == CLOUD_FINE && look(c, "one", &m) == CLOUD_FINE &&
               m.state == CLOUD_DELETING && strcmp(listed(c), "one ") == 0,
           "terminated: listed until it is gone");
-    pass(30);
+    cloud_model_pass(&model, 30);
     CHECK(look(c, "one", &m) == CLOUD_FINE && m.state == CLOUD_GONE &&
               m.ended_ms - m.launched_ms > 3600 * 1000 && m.ended_ms - m.launched_ms < 3650 * 1000,
           "gone, when AWS says: after %lld s", (long long)(m.ended_ms - m.launched_ms) / 1000);
@@ -108,24 +93,24 @@ static void spot(void)
 {
     struct cloud_machine m;
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("s");
     q.spot = true;
     q.max_price_usd_per_hour = 0.25;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && m.spot, "a spot instance");
-    pass(100);
-    ec2_model_do(&model, "{\"preempt\": true}");
-    pass(100);
+    cloud_model_pass(&model, 100);
+    cloud_model_do(&model, "{\"preempt\": true}");
+    cloud_model_pass(&model, 100);
     CHECK(look(c, "s", &m) == CLOUD_FINE && m.state == CLOUD_PREEMPTED && m.ended_ms &&
               m.notice_ms == m.ended_ms,
           "that AWS reclaims");
-    ec2_model_begin(&model, "{\"faults\": 1, \"only\": [\"on-demand-for-spot\"]}");
+    cloud_model_begin(&model, "{\"faults\": 1, \"only\": [\"on-demand-for-spot\"]}");
     q.token = "t";
     CHECK(launch_as(c, &q, &m) == CLOUD_CONFLICT, "on-demand given for spot: %s",
           world_error.err.text);
     CHECK(terminate(c, "t") == CLOUD_FINE, "can be terminated by its token");
-    pass(60);
+    cloud_model_pass(&model, 60);
     CHECK(look(c, "t", &m) == CLOUD_FINE && m.state == CLOUD_GONE, "and is gone");
 }
 
@@ -137,7 +122,7 @@ static void zones(void)
     struct cloud_machine m;
     size_t n;
 
-    ec2_model_begin(&model, "{\"capacity\": {\"us-east-1a\": 0}}");
+    cloud_model_begin(&model, "{\"capacity\": {\"us-east-1a\": 0}}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("a");
     CHECK(cloud_zones(c, &q, names, 8, &n, &world_error) == 0 && n == 2 &&
@@ -157,12 +142,11 @@ static void zones(void)
     q.instance_type = "x9.huge";
     CHECK(launch_as(c, &q, &m) == CLOUD_UNSUPPORTED && world_error.scope == CLOUD_REGION,
           "a region without the type: %s", world_error.err.text);
-    ec2_model_begin(&model, "{\"capacity\": {\"us-east-1a\": 0, \"us-east-1b\": 0}}");
+    cloud_model_begin(&model, "{\"capacity\": {\"us-east-1a\": 0, \"us-east-1b\": 0}}");
     q = request("c");
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_error.scope == CLOUD_REGION,
           "no zone has room: %s", world_error.err.text);
-    AUTO_JSON json_t *state = ec2_model_state(&model);
-    CHECK(json_integer_value(json_object_get(json_object_get(state, "calls"), "RunInstances")) == 1,
+    CHECK(cloud_model_calls(&model, "RunInstances") == 1,
           "asked once, although the answer was a 500");
 }
 
@@ -198,7 +182,7 @@ static void refusals(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         AUTO(cloud) struct cloud *c = open_as(NULL);
         struct cloud_request q = request("r");
-        ec2_model_begin(&model, "%s", cases[i].settings);
+        cloud_model_begin(&model, "%s", cases[i].settings);
         enum cloud_failure failure = launch_as(c, &q, &m);
         CHECK(failure == cases[i].failure && world_error.scope == cases[i].scope &&
                   strstr(world_error.err.text, cases[i].text),
@@ -206,7 +190,7 @@ static void refusals(void)
     }
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("r");
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     q.region = "eu-west-1";
     CHECK(launch_as(c, &q, &m) == CLOUD_INVALID, "another region: %s", world_error.err.text);
     q = request("r");
@@ -221,20 +205,18 @@ static void lost_answers(void)
 {
     struct cloud_machine m;
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("first");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "the group and the key are there");
-    ec2_model_do(&model, "{\"settings\": {\"lag_s\": 3000}}");
+    cloud_model_do(&model, "{\"settings\": {\"lag_s\": 3000}}");
     q.token = "lost";
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "launched, and long not shown");
     CHECK(look(c, "lost", &m) == CLOUD_NOT_FOUND, "not shown");
     char id[256];
     memcpy(id, m.id, sizeof id);
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "launched again: %s", world_error.err.text);
-    AUTO_JSON json_t *state = ec2_model_state(&model);
-    CHECK(json_integer_value(json_object_get(state, "launched")) == 2 &&
-              json_integer_value(json_object_get(state, "twins")) == 0,
+    CHECK(cloud_model_count(&model, "launched") == 2 && cloud_model_count(&model, "twins") == 0,
           "there is no twin");
 }
 
@@ -244,22 +226,20 @@ static void lost_answers_elsewhere(void)
 {
     struct cloud_machine m;
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("first");
     launch_as(c, &q, &m);
-    ec2_model_do(&model, "{\"settings\": {\"lag_s\": 3000, \"capacity\": {\"us-east-1a\": 0},"
-                         " \"faults\": 1, \"only\": [\"reset-after\"],"
-                         " \"of\": [\"RunInstances\"]}}");
+    cloud_model_do(&model, "{\"settings\": {\"lag_s\": 3000, \"capacity\": {\"us-east-1a\": 0},"
+                           " \"faults\": 1, \"only\": [\"reset-after\"],"
+                           " \"of\": [\"RunInstances\"]}}");
     q.token = "lost";
     CHECK(launch_as(c, &q, &m) == CLOUD_UNKNOWN, "no answer: %s", world_error.err.text);
-    ec2_model_do(&model, "{\"settings\": {\"capacity\": {}, \"faults\": 0}}");
+    cloud_model_do(&model, "{\"settings\": {\"capacity\": {}, \"faults\": 0}}");
     CHECK(look(c, "lost", &m) == CLOUD_NOT_FOUND, "not shown yet");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && strcmp(m.zone, "us-east-1b") == 0,
           "the machine of the first call: %s", m.zone);
-    AUTO_JSON json_t *state = ec2_model_state(&model);
-    CHECK(json_integer_value(json_object_get(state, "launched")) == 2 &&
-              json_integer_value(json_object_get(state, "twins")) == 0,
+    CHECK(cloud_model_count(&model, "launched") == 2 && cloud_model_count(&model, "twins") == 0,
           "no twin");
 }
 
@@ -268,7 +248,7 @@ static void clocks(void)
     struct cloud_machine m;
 
     for (int skew_s = -1200; skew_s <= 1200; skew_s += 2400) {
-        ec2_model_begin(&model, "{\"skew_s\": %d}", skew_s);
+        cloud_model_begin(&model, "{\"skew_s\": %d}", skew_s);
         AUTO(cloud) struct cloud *c = open_as(NULL);
         CHECK(look(c, "one", &m) == CLOUD_NOT_FOUND, "a clock that is wrong by %d s: %s", skew_s,
               world_error.err.text);
@@ -279,7 +259,7 @@ static void clocks(void)
 
 static bool admits(const char *expected)
 {
-    AUTO_JSON json_t *state = ec2_model_state(&model);
+    AUTO_JSON json_t *state = cloud_model_state(&model);
     json_t *thing;
     size_t i;
 
@@ -294,22 +274,12 @@ static bool admits(const char *expected)
     return false;
 }
 
-static int note(void *context, const char *kind, const char *id, const char *why, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)id;
-    (void)e;
-    snprintf((char *)context + at, 400 - at, "%s%s, ", kind, why ? " held" : "");
-    return 0;
-}
-
 static void shared(void)
 {
     struct cloud_machine m;
-    char left[400] = "";
+    char left[CLOUD_MODEL_TEXT] = "";
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     AUTO(cloud) struct cloud *elsewhere = open_as("192.0.2.1/32");
     struct cloud_request q = request("a");
@@ -318,52 +288,42 @@ static void shared(void)
     q.token = "b";
     launch_as(elsewhere, &q, &m);
     CHECK(admits("{('tcp', '22', '22'): ['192.0.2.1/32']}"), "and from where it is by now");
-    pass(60);
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 && !*left,
+    cloud_model_pass(&model, 60);
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 && !*left,
           "with machines, nothing is left over");
-    ec2_model_do(&model, "{\"detach\": true}");
+    cloud_model_do(&model, "{\"detach\": true}");
     terminate(c, "a");
     terminate(c, "b");
-    CHECK(cloud_clean(c, true, note, left, &world_error) == 0 &&
+    CHECK(cloud_clean(c, true, cloud_model_note, left, &world_error) == 0 &&
               strcmp(left, "security group, key pair, ") == 0,
           "a dry run: %s", left);
-    pass(60);
+    cloud_model_pass(&model, 60);
     left[0] = '\0';
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 &&
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 &&
               strcmp(left, "network interface, network interface, disk, disk, security group, key "
                            "pair, ") == 0,
           "machines that left disks and interfaces: %s", left);
-    CHECK(is_left("{}"), "all of it is deleted");
+    CHECK(cloud_model_left(&model, "{}"), "all of it is deleted");
 }
 
 /* A group is held while instances are being terminated: waited for. */
 static void held(void)
 {
     struct cloud_machine m;
-    char left[400] = "";
+    char left[CLOUD_MODEL_TEXT] = "";
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
     struct cloud_request q = request("a");
     launch_as(c, &q, &m);
-    pass(60);
+    cloud_model_pass(&model, 60);
     terminate(c, "a");
-    CHECK(cloud_clean(c, false, note, left, &world_error) == 0 &&
-              strcmp(left, "security group, key pair, ") == 0 && is_left("{}"),
+    CHECK(cloud_clean(c, false, cloud_model_note, left, &world_error) == 0 &&
+              strcmp(left, "security group, key pair, ") == 0 && cloud_model_left(&model, "{}"),
           "cleaned while the instance ends: %s", left);
 }
 
 /* ---- checks ---- */
-
-static int write_finding(void *context, const struct cloud_finding *f, struct err *e)
-{
-    size_t at = strlen(context);
-
-    (void)e;
-    snprintf((char *)context + at, 4000 - at, "%s/%d/%s/%s\n", f->what, (int)f->verdict, f->found,
-             f->fix);
-    return 0;
-}
 
 static void checks(void)
 {
@@ -375,11 +335,11 @@ static void checks(void)
         "permissions/1/none of 12 actions is refused/\n"
         "quota standard/1/32 vCPUs of on-demand instances without GPUs in us-east-1/\n"
         "quota g/1/8 vCPUs";
-    char text[4000] = "";
+    char text[CLOUD_MODEL_TEXT] = "";
 
-    ec2_model_begin(&model, "{}");
+    cloud_model_begin(&model, "{}");
     AUTO(cloud) struct cloud *c = open_as(NULL);
-    CHECK(cloud_check(c, write_finding, text, &world_error) == 0, "checked %s",
+    CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0, "checked %s",
           world_error.err.text);
     CHECK(strncmp(text, expected, strlen(expected)) == 0, "findings");
     printf("# %s\n", text);
@@ -388,19 +348,19 @@ static void checks(void)
           "a quota of none says how to raise it");
     CHECK(!strstr(text, "model/secret"), "no secret is shown");
     text[0] = '\0';
-    ec2_model_begin(&model, "{\"denied\": [\"RunInstances\", \"DescribeVolumes\", "
-                            "\"ListServiceQuotas\"]}");
-    cloud_check(c, write_finding, text, &world_error);
+    cloud_model_begin(&model, "{\"denied\": [\"RunInstances\", \"DescribeVolumes\", "
+                              "\"ListServiceQuotas\"]}");
+    cloud_check(c, cloud_model_find, text, &world_error);
     CHECK(strstr(text, "permissions/3/some actions are not permitted/allow ec2:RunInstances, "
                        "ec2:DescribeVolumes") &&
               strstr(text, "allow servicequotas:ListServiceQuotas"),
           "missing permissions");
-    CHECK(is_left("{}"), "nothing was created");
+    CHECK(cloud_model_left(&model, "{}"), "nothing was created");
 }
 
 int main(void)
 {
-    ec2_model_start(&model);
+    cloud_model_start(&model, &cloud_model_aws);
     world_init(&w, "aws");
     life();
     spot();
@@ -413,6 +373,6 @@ int main(void)
     held();
     checks();
     world_clear(&w);
-    ec2_model_stop(&model);
+    cloud_model_stop(&model);
     return TAP_DONE();
 }

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cloud/aws/internal.h"
-#include "ec2_model.h"
+#include "cloud_model.h"
 #include "net/sigv4.h"
 #include "tap.h"
 
@@ -288,7 +288,7 @@ static json_t *recorded_fields(void)
 
 static void requests(void)
 {
-    struct ec2_model model;
+    struct cloud_model model;
     struct cloud_machine m;
     struct cloud_error e;
     struct cloud_request q = {.token = "a",
@@ -299,14 +299,14 @@ static void requests(void)
     AUTO_JSON json_t *recorded = recorded_fields();
     struct watch v = {.recorded = recorded};
 
-    ec2_model_start(&model);
-    struct cloud_options o = ec2_model_options(&model, "/nonexistent", "me");
+    cloud_model_start(&model, &cloud_model_aws);
+    struct cloud_options o = cloud_model_options(&model, "/nonexistent", "me");
     AUTO(cloud) struct cloud *c = cloud_open(&o, NULL);
     model.see = watch;
     model.context = &v;
     CHECK(cloud_launch(c, &q, &m, &e) == 0 && cloud_terminate(c, "a", &e) == 0,
           "launched and terminated %s", e.err.text);
-    ec2_model_stop(&model);
+    cloud_model_stop(&model);
     CHECK(v.seen > 100 && v.unknown == 0, "all %zu fields are spelt as AWS's client spells them",
           v.seen);
     CHECK(v.saw_offerings, "the zones of a type, field by field");

@@ -97,6 +97,10 @@ static void images(void)
     CHECK(cloud_image_find(a, "aws", "debian-12", "V100", &image, &e) == 0 &&
               strcmp(image.login, "admin") == 0,
           "by its name");
+    CHECK(cloud_image_find(a, "gcp", NULL, NULL, &image, &e) == 0 &&
+              strcmp(image.name, "ubuntu-22.04") == 0 && strcmp(image.login, "tradewind") == 0 &&
+              strcmp(image.owner, "ubuntu-os-cloud") == 0,
+          "another provider's: %s", image.pattern);
     CHECK(cloud_image_find(a, "aws", "windows", NULL, &image, &e) < 0 && e.kind == ERR_USAGE, "%s",
           e.text);
 }

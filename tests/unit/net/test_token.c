@@ -397,8 +397,9 @@ static void check_az_login(void)
 
     make(".azure");
     free(put(".azure/azureProfile.json",
-             "\xef\xbb\xbf{\"subscriptions\":[{\"tenantId\":\"t0\",\"isDefault\":false},"
-             "{\"tenantId\":\"t2\",\"isDefault\":true,\"user\":{\"name\":\"b@x\"}}]}"));
+             "\xef\xbb\xbf{\"subscriptions\":[{\"id\":\"s0\",\"tenantId\":\"t0\","
+             "\"isDefault\":false},{\"id\":\"s-2\",\"tenantId\":\"t2\",\"isDefault\":true,"
+             "\"user\":{\"name\":\"b@x\"}}]}"));
     free(put(".azure/msal_token_cache.json",
              "{\"Account\":{\"1\":{\"username\":\"a@x\",\"home_account_id\":\"A\"},"
              "\"2\":{\"username\":\"b@x\",\"home_account_id\":\"B\"}},"
@@ -412,6 +413,17 @@ static void check_az_login(void)
                               "azure.com%2F.default&refresh_token=rb"),
           "%s: %s", script.path, script.body);
     token_login_clear(&l);
+    AUTO_MEM char *subscription = token_azure_subscription(&env, &e);
+    CHECK(is(subscription, "s-2"), "its default subscription");
+    struct credentials_sources named = ENV("AZURE_SUBSCRIPTION_ID", "s-3");
+    AUTO_MEM char *other = token_azure_subscription(&named, &e);
+    CHECK(is(other, "s-3"), "another one by the environment");
+    struct credentials_sources odd = ENV("AZURE_SUBSCRIPTION_ID", "../s");
+    CHECK(!token_azure_subscription(&odd, &e) && e.kind == ERR_USAGE, "which is an id: %s", e.text);
+    struct credentials_sources none = ENV("AZURE_CONFIG_DIR", "/nonexistent");
+    CHECK(!token_azure_subscription(&none, &e) && e.kind == ERR_DENIED &&
+              strstr(e.text, "AZURE_SUBSCRIPTION_ID"),
+          "none: %s", e.text);
     free(put(".azure/msal_token_cache.json", "[]"));
     CHECK(token_find_azure(&env, &l, &e) < 0 && e.kind == ERR_USAGE && strstr(e.text, ".azure"),
           "%s", e.text);
