@@ -219,14 +219,14 @@ def test_max_cost(scratch):
 
 
 def test_month(scratch):
-    with cloud(scratch, "month", limits="max_usd_per_month: 2", plan="boot_s: 1",
+    with cloud(scratch, "month", limits="max_usd_per_month: 1.95", plan="boot_s: 1",
                offers=OFFERS.replace(str(EAST), "360").replace(str(WEST), "720")) as home:
         run = home.start("long", stage("long", "sleep 600", estimate="{seconds: 1}", outputs="{}"))
         check(home.over(run) == "stopped", "a month's cap stops a run", home.show(run))
         tidy(home, "month")
         got = home.run("run", home.write("one", ONE), "--on", "aws", "--yes")
         check(got.returncode != 0 and "max_usd_per_month" in got.stderr and home.model()["launched"] == 1,
-              "and no other begins", got.returncode, got.stderr)
+              "and no other begins", got.returncode, got.stdout, got.stderr)
 
 
 # ---- random faults ----
