@@ -95,7 +95,7 @@ class CloudHome(Home):
     # ---- runs ----
 
     def write(self, name, *stages):
-        path = os.path.join(self.scratch, name + ".yaml")
+        path = f"{self.path}-{name}.yaml"
         with open(path, "w") as f:
             f.write(f"name: {name}\n---\n" + "---\n".join(stages) if len(stages) > 1 else stages[0])
         return path

@@ -160,7 +160,7 @@ def test_credentials(scratch):
             del home.env[name]
         home.env["HOME"] = scratch
         got = home.run("run", home.write("wrong", ONE), "--on", "aws", "--yes")
-        check(got.returncode == 3 and "tradewind clouds check" in got.stderr,
+        check(got.returncode == 4 and "tradewind clouds check" in got.stderr,
               "without any, the message says how to find out what is missing", got.returncode, got.stderr)
 
 

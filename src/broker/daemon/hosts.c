@@ -345,7 +345,8 @@ static int note_given_up(void *context, const struct machine *m, int64_t now_ms,
     return 0;
 }
 
-/* A launch asks for the termination of a machine it gives up, and goes on without a confirmation. */
+/* A launch asks for the termination of a machine it gives up, and goes on without a confirmation.
+ */
 static void clear_given_up(struct broker *b)
 {
     struct machine_filter open = {.world = 0};
