@@ -10,9 +10,10 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
-from broker_home import Home, until
+from broker_home import FINAL, Home, until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "servers"))
 import instances
@@ -158,10 +159,10 @@ class CloudHome(Home):
     def clean_up(self):
         """What `machines cleanup` leaves in the cloud and fails to do, "" = all is well."""
         self.stop_broker()
-        for time in "first", "second":
+        for turn in "first", "second":
             got = self.run("machines", "cleanup", "--yes")
             if got.returncode != 0:
-                return f"the {time} cleanup: {got.returncode} {got.stdout} {got.stderr}"
+                return f"the {turn} cleanup: {got.returncode} {got.stdout} {got.stderr}"
         return "" if not self.model()["left"] else f"left: {self.model()['left']}"
 
     def twins(self):
@@ -181,3 +182,61 @@ def cloud(scratch, name="home", **more):
         yield home
     finally:
         home.end()
+
+
+# ---- whatever befell a run ----
+
+ON_DEMAND = {("us-east-1", False): EAST, ("us-west-2", False): WEST}
+
+
+def wake(home):
+    """As the next command does."""
+    home.run("run", "ls")
+
+
+def trouble(home, run, good="finished"):
+    """What is not as it should be once it is over, as text."""
+    def over():
+        wake(home)
+        return home.show(run)["state"] != "running"
+
+    if not until(over):
+        return f"not over: {home.show(run)}"
+    shown = home.show(run)
+    if shown["state"] != good:
+        return f"{shown['state']}, not {good}: {shown}"
+    for _ in range(200):
+        if not home.json("machines", "ls"):
+            break
+        wake(home)
+        time.sleep(0.1)
+    if left := home.clean_up():
+        return left
+    if alive := home.alive():
+        return f"alive: {alive}"
+    if home.twins():
+        return f"{home.twins()} twins"
+    cost, by_model = home.cost_of_records(), home.cost_by_model(ON_DEMAND)
+    if cost != by_model:
+        return f"costs {cost}, and {by_model} by the cloud: {home.records()} {home.instances()}"
+    of_run = round(home.show(run)["cost_usd"] * 1e6)
+    if of_run != cost:
+        return f"the run costs {of_run}, its machines {cost}: {home.show(run)} {home.records()}"
+    return home.fsck()
+
+
+def in_state(home, run, state):
+    def reached():
+        job = home.show(run)["stages"][0]["job"]
+        return job and (home.state(job) == state or home.state(job) in FINAL)
+    return until(reached)
+
+
+MOMENTS = {
+    "launching": lambda home, run: until(lambda: home.model()["calls"].get("RunInstances")),
+    "booting": lambda home, run: until(home.alive),
+    "fetching": lambda home, run: in_state(home, run, "fetching"),
+    "running": lambda home, run: in_state(home, run, "running"),
+    "storing": lambda home, run: in_state(home, run, "storing"),
+    "terminating": lambda home, run: until(lambda: home.model()["calls"].get("TerminateInstances")),
+}

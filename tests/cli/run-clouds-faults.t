@@ -6,7 +6,6 @@ TRADEWIND_SEEDS: random faults of how many seeds."""
 import functools
 import os
 import sys
-import threading
 import time
 
 from broker_home import SLOW, check, done, scratch_directory, together, until
@@ -166,6 +165,20 @@ def test_broker_gone(scratch):
         check(cost == by_model, "and it costs what it was there", cost, by_model, home.records())
 
 
+def test_broker_gone_before_a_job(scratch):
+    """A machine that waits for a job when its broker dies."""
+    with cloud(scratch, "idle", limits="lease_s: 10") as home:
+        run = home.start("one", ONE, options=("--keep-warm", "10m"))
+        check(home.over(run) == "finished" and home.alive(), "a machine is kept for the next job", home.show(run))
+        began = home.model()["now"]
+        kill_broker(home)
+        check(off_by_itself(home), "without its broker it powers itself off", home.instances())
+        took_s = home.instances()[0]["ended"] - began
+        check(took_s < 25, "within its lease", took_s)
+        left = home.clean_up()
+        check(not left, "idle: nothing is left", left)
+
+
 # ---- caps ----
 
 def test_hour(scratch):
@@ -249,7 +262,8 @@ def random_faults(scratch, seed):
 
 
 TESTS = [test_notice, test_reclaimed_without_notice, test_reclaimed_while_booting, test_on_demand_for_spot,
-         test_never_answers, test_reused_address, test_broker_gone, test_hour, test_hour_never,
+         test_never_answers, test_reused_address, test_broker_gone,
+         test_broker_gone_before_a_job, test_hour, test_hour_never,
          test_many_at_once, test_max_cost, test_month]
 
 

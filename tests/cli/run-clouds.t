@@ -6,9 +6,8 @@ import os
 import sys
 
 from broker_home import check, done, scratch_directory, together, until
-from cloud_home import EAST, WEST, cloud, stage, why_not
+from cloud_home import ON_DEMAND, cloud, stage, why_not
 
-ON_DEMAND = {("us-east-1", False): EAST, ("us-west-2", False): WEST}
 COUNT = stage(
     "count",
     'tr " " "\\n" <"$TRADEWIND_INPUT/words/words/fox.txt" | sort | uniq -c | sort -rn '
