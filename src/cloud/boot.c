@@ -4,7 +4,7 @@
 
 /* Agents hold locks (exec/agent/lease.c, jobdir.c): the watch over the machine one, each that runs
  * a job another. Whether a broker died right after the launch, or an agent was killed since, a
- * machine without any lock is nobody's. cloud-init repeats what lies in per-boot; other images do
+ * machine without any lock has no user. cloud-init repeats what lies in per-boot; other images do
  * so by themselves. */
 static const char script[] =
     "#!/bin/sh\n"

@@ -110,7 +110,7 @@ def test_lease(m):
     check(len(m.watchers()) == 1, "one process watches")
     check(until(m.is_off), "a machine without a broker powers off, though no job ever came")
     check(time.monotonic() - m.watched_s >= 4, "when its lease has lapsed")
-    check(until(lambda: not m.watchers()), "then nobody watches any more")
+    check(until(lambda: not m.watchers()), "then no process watches any more")
     with open(m.off) as f:
         check(f.read() == "off\n", "it did so once")
 

@@ -8,9 +8,10 @@ Prints NAME_MODEL=URL once it listens, on a free port of 127.0.0.1, and ends wit
 --clock: eight bytes, little-endian milliseconds since 1970, which are the time; else the real one.
 --tls: certificate and key, for https at localhost.
 POST /control begins anew with the settings of its body; GET /control tells the state as JSON;
-POST /control/do {"ACTION": ...} changes it: {"preempt": true} or {"preempt": [IDS]} reclaims spot instances,
-{"detach": true} leaves disks and the like of instances that end, {"settings": {...}} changes settings,
-{"tick": 0} changes nothing. GET /ip answers as a service that tells our address.
+POST /control/do {"ACTION": ...} changes it: {"preempt": true} or {"preempt": [IDS]} reclaims spot
+instances, {"detach": true} leaves disks and the like of instances that end, {"settings": {...}} changes
+settings, {"unplug": [IDS]} and {"plug": [IDS]} cut machines off and put them back, {"tick": 0} changes
+nothing. GET /ip answers as a service that tells our address.
 
 Settings:
   seed, faults     every call meets a fault with this probability, drawn from the seed
@@ -22,6 +23,13 @@ Settings:
   vcpus            quota of the region
   denied           actions that are not permitted
   page             items of a page at most
+  hosts            instances are machines (instances.py), with the clock of this one; SSH_COMMAND='...'
+                   is printed after NAME_MODEL, and stands in the state: how ssh reaches them
+  boot_s, delete_s how long instances boot and go (30 and 20; 1 and 1 of hosts)
+  answers_s        after boot_s: until the host lets ssh in and runs its script (0)
+  reclaim_s        between the notice of a preemption and the end (120; without hosts none is given)
+  hour_s           how long an hour of timers on the host takes (3600)
+  reuse_addresses  a new host gets the address of one that has ended
 """
 import email.utils
 import json
@@ -33,6 +41,8 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import instances
 
 HIDDEN_S = 30
 # Before a call is carried out, and after it.
@@ -53,27 +63,18 @@ class Model:
 
     launch = ""       # the action that launches
     of_launches = []  # faults of this action alone
+    hosts = None      # instances that are machines
 
     def __init__(self, clock, settings):
         self.clock = clock
         self.lock = threading.Lock()  # of all calls
         self.reset(settings)
 
-    @staticmethod
-    def cannot_serve(settings):
-        """Why a model with these settings cannot be served, or nothing."""
-        return ""
-
-    def banner(self):
-        """What is printed after the address."""
-        return ""
-
-    def stop(self):
-        """Ends what begin began."""
-
     def reset(self, settings):
-        self.stop()
+        self.stop_hosts()
         self.settings = settings
+        if settings.get("hosts"):
+            self.hosts = instances.Instances(self.host_ended, settings.get("reuse_addresses", False))
         self.random = random.Random(settings.get("seed", 0))
         self.things = {}  # id -> thing
         self.count = 0
@@ -129,6 +130,49 @@ class Model:
                 seen[key] = seen.get(key, 0) + 1
         self.twins += sum(n - 1 for key, n in seen.items() if key[1] and n > 1)
 
+    # ---- instances that are machines ----
+
+    def stop_hosts(self):
+        if self.hosts:
+            self.hosts.stop()
+        self.hosts = None
+
+    def duration(self, name, without_hosts):
+        return self.settings.get(name, 1 if self.hosts else without_hosts)
+
+    def boot(self, t, name, boot_s, login, keys, script, **metadata):
+        """Makes an instance a machine of that name."""
+        t["host"] = name
+        t["public"], t["private"] = self.hosts.boot(
+            name, login, keys, script, hour_s=self.settings.get("hour_s", 3600),
+            boot_s=self.duration("boot_s", boot_s) + self.settings.get("answers_s", 0), metadata=metadata)
+
+    def end_host(self, t):
+        if t["ended"] is None and t.get("host") and self.hosts:
+            self.hosts.end(t["host"])
+
+    def host_ended(self, name, why):
+        """Called by threads of the hosts."""
+        with self.lock:
+            t = next((t for t in self.of("instance") if t.get("host") == name), None)
+            if t and why == "reclaimed":
+                self.reclaimed(t)
+            elif t:
+                self.powered_off(t)
+
+    def powered_off(self, t):
+        raise NotImplementedError
+
+    def reclaimed(self, t):
+        """The cloud has taken a spot instance back."""
+        raise NotImplementedError
+
+    def preempt(self, t):
+        if not t.get("host"):
+            self.reclaimed(t)
+        elif t["ended"] is None:
+            self.hosts.reclaim(t["host"], self.settings.get("reclaim_s", 120))
+
     # ---- faults ----
 
     def draw(self, action):
@@ -162,17 +206,21 @@ class Model:
         for t in self.things.values():
             if self.bills(t):
                 left.setdefault(t["kind"], []).append(t["id"])
-        return {"left": left, "twins": self.twins, "launched": self.launched, "calls": self.calls,
-                "faults": self.met, "now": self.now(), "things": list(self.things.values())}
-
-    def preempt(self, t):
-        raise NotImplementedError
+        out = {"left": left, "twins": self.twins, "launched": self.launched, "calls": self.calls,
+               "faults": self.met, "now": self.now(), "things": list(self.things.values())}
+        if self.hosts:
+            out["ssh_command"] = self.hosts.command
+        return out
 
     def do(self, what):
         if what.get("preempt"):
             for t in self.of("instance"):
-                if t["spot"] and (what["preempt"] is True or t["id"] in what["preempt"]):
+                named = what["preempt"] is True or {t["id"], t.get("host")} & set(what["preempt"])
+                if t["spot"] and named:
                     self.preempt(t)
+        for verb in "plug", "unplug":
+            for name in what.get(verb, []):
+                self.hosts.link(name, verb == "plug")
         if "detach" in what:
             self.detach = what["detach"]
         if "settings" in what:
@@ -246,7 +294,7 @@ class Handler(BaseHTTPRequestHandler):
 def serve(name, model_class, handler_class):
     arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     settings = json.loads(arguments.get("--settings", "{}"))
-    reason = model_class.cannot_serve(settings)
+    reason = instances.why_not() if settings.get("hosts") else ""
     if reason:
         sys.exit("tests/servers: " + reason)
     clock = None
@@ -263,9 +311,10 @@ def serve(name, model_class, handler_class):
         server.socket = context.wrap_socket(server.socket, server_side=True)
         url = "https://localhost:%d"
     handler_class.url = url % server.server_port
-    sys.stdout.write("%s_MODEL=%s\n%s" % (name, handler_class.url, model.banner()))
+    command = "SSH_COMMAND='%s'\n" % model.hosts.command if model.hosts else ""
+    sys.stdout.write("%s_MODEL=%s\n%s" % (name, handler_class.url, command))
     sys.stdout.flush()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()
     with model.lock:
-        model.stop()
+        model.stop_hosts()

@@ -7,6 +7,7 @@
 #include "broker/core/kept.h"
 #include "broker/daemon/attempt.h"
 #include "broker/daemon/checkpoint.h"
+#include "broker/daemon/host.h"
 #include "broker/pipeline/code.h"
 #include "exec/jobfile.h"
 
@@ -273,6 +274,11 @@ static int write_jobfile(const struct attempt *j, struct err *e)
                            .grace_s = ATTEMPT_GRACE_S,
                            .log_max = j->log_bytes,
                            .learn = j->details.learn && asked->code};
+    /* Where the watch over the machine was killed, the job's agent powers it off. */
+    if (j->remote && j->remote->launch.offer.provider[0]) {
+        file.lease_s = j->remote->lease_s;
+        file.power_off = host_power_off;
+    }
     char *text = jobfile_text(&file, e);
     int result = text ? write_file(path, text, e) : -1;
     if (text)

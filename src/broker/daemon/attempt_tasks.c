@@ -211,8 +211,10 @@ void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
     j->task_error = (struct err){0};
     j->host_failed = j->is_at_fault = false;
     j->task.work = run_task;
-    if (j->remote)
+    if (j->remote) {
         j->remote->options = b->o;
+        j->remote->lease_s = b->settings.lease_s;
+    }
     if (work == ACTION_PROVISION)
         idle_hand_over(b, j);
     workers_do(j->remote ? b->far : b->workers, &j->task);

@@ -436,14 +436,14 @@ int host_reach(const struct exec_host *h, struct err *e)
     return 0;
 }
 
-/* Whoever the image lets in may do this, on all images of data/images.csv. */
-static const char power_off[] = "sudo -n systemctl poweroff || sudo -n shutdown -h now || "
-                                "systemctl poweroff || shutdown -h now || poweroff";
+/* The login user of every image of data/images.csv may do this. */
+const char host_power_off[] = "sudo -n systemctl poweroff || sudo -n shutdown -h now || "
+                              "systemctl poweroff || shutdown -h now || poweroff";
 
 int host_watch(const struct machine *m, const struct exec_host *h, double lease_s, struct err *e)
 {
     const struct exec_watch watch = {
-        .lease_s = lease_s, .power_off = power_off, .notices = m->cloud};
+        .lease_s = lease_s, .power_off = host_power_off, .notices = m->cloud};
 
     return exec_prepare(h, e) < 0 ? -1 : exec_watch(h, &watch, e);
 }

@@ -49,6 +49,8 @@ struct exec_host host_of(const struct machine *m, const char *agent, const char 
 int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e);
 /* Installs the agent of this version, and renews the host's lease. */
 int host_reach(const struct exec_host *h, struct err *e);
+/* The command that powers a machine of a cloud off, by the shell there. */
+extern const char host_power_off[];
 /* Of a machine of a cloud: installs the agent and starts, or renews, its watch, which powers the
  * machine off when the lease has lapsed, and passes notices of preemption on. */
 int host_watch(const struct machine *m, const struct exec_host *h, double lease_s, struct err *e);

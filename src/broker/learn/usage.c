@@ -68,7 +68,8 @@ static void take_line(struct parsing *p, const char *text)
 {
     struct state_line s;
 
-    if (state_line_parse(text, &s, NULL) < 0 || s.kind == STATE_USED || s.kind == STATE_LEARNED)
+    if (state_line_parse(text, &s, NULL) < 0 || s.kind == STATE_NOTICE || s.kind == STATE_USED ||
+        s.kind == STATE_LEARNED)
         return;
     if (!p->began) {
         /* Of a tail without its beginning, the first sample is where it begins. */

@@ -112,9 +112,9 @@ static char *vm_path(const struct launch *l)
                       l->vm);
 }
 
-/* Azure bills a machine that has powered itself off, whoever asked for it. One with an identity
- * that may delete it does so while it shuts down; not when it reboots. Images have Python, which
- * Azure's own agent needs. */
+/* Azure bills a machine that has powered itself off, no matter who powered it off. One with an
+ * identity that may delete it does so while it shuts down; not when it reboots. Images have Python,
+ * which Azure's own agent needs. */
 static const char ending[] =
     "cat >/usr/local/sbin/tradewind-end <<'END'\n"
     "#!/usr/bin/python3\n"

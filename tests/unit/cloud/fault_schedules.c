@@ -138,6 +138,8 @@ static void work_stage(struct party *p, int stage, bool spot)
             machine_look(&p->provisioner, &m, &e);
         }
         release(p, &m);
+        if (m.state == MACHINE_GONE && strcmp(m.facts.instance_type, p->of->instance_type) != 0)
+            fail("record", "it does not say any more what the machine was");
         return;
     }
 }

@@ -117,7 +117,6 @@ static void checks(void)
     CHECK(cloud_check(c, cloud_model_find, text, &world_error) == 0, "checked %s",
           world_error.err.text);
     CHECK(strncmp(text, expected, strlen(expected)) == 0, "findings");
-    printf("# %s\n", text);
     CHECK(strstr(text, "quota gpus/1/12 Standard NCSv3 Family vCPUs in eastus") &&
               !strstr(text, "A100"),
           "families of GPUs that have a quota");

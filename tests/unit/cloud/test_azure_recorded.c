@@ -110,32 +110,31 @@ static void failures(void)
     static const struct {
         const char *file;
         int status;
-        const char *method;
         enum cloud_failure failure;
         enum cloud_scope scope;
         unsigned calls; /* 1: it is not sent again; 2: once more, with a new token */
-        const char *text;
+        const char *method, *text;
     } cases[] = {
-        {"authored/async_failed_Zonal.http200.json", 200, "GET", CLOUD_CAPACITY, CLOUD_ZONE, 1,
+        {"authored/async_failed_Zonal.http200.json", 200, CLOUD_CAPACITY, CLOUD_ZONE, 1, "GET",
          "ZonalAllocationFailed"},
-        {"authored/auth_AuthorizationFailed.http403.json", 403, "PUT", CLOUD_PERMISSION,
-         CLOUD_ACCOUNT, 1, "allow the action Microsoft.Compute/virtualMachines/write"},
-        {"authored/auth_ExpiredAuthenticationToken.http401.json", 401, "PUT", CLOUD_AUTH,
-         CLOUD_ACCOUNT, 2, "ExpiredAuthenticationToken"},
-        {"authored/nic_reserved.http400.json", 400, "DELETE", CLOUD_CONFLICT, CLOUD_ACCOUNT, 1,
+        {"authored/auth_AuthorizationFailed.http403.json", 403, CLOUD_PERMISSION, CLOUD_ACCOUNT, 1,
+         "PUT", "allow the action Microsoft.Compute/virtualMachines/write"},
+        {"authored/auth_ExpiredAuthenticationToken.http401.json", 401, CLOUD_AUTH, CLOUD_ACCOUNT, 2,
+         "PUT", "ExpiredAuthenticationToken"},
+        {"authored/nic_reserved.http400.json", 400, CLOUD_CONFLICT, CLOUD_ACCOUNT, 1, "DELETE",
          "NicReservedForAnotherVm"},
-        {"authored/publicip_in_use.http400.json", 400, "DELETE", CLOUD_CONFLICT, CLOUD_ACCOUNT, 1,
+        {"authored/publicip_in_use.http400.json", 400, CLOUD_CONFLICT, CLOUD_ACCOUNT, 1, "DELETE",
          "PublicIPAddressCannotBeDeleted"},
-        {"authored/rg_being_deleted.http409.json", 409, "PUT", CLOUD_CONFLICT, CLOUD_ACCOUNT, 1,
+        {"authored/rg_being_deleted.http409.json", 409, CLOUD_CONFLICT, CLOUD_ACCOUNT, 1, "PUT",
          "ResourceGroupBeingDeleted"},
-        {"authored/rg_not_found.http404.json", 404, "GET", CLOUD_NOT_FOUND, CLOUD_ACCOUNT, 1,
+        {"authored/rg_not_found.http404.json", 404, CLOUD_NOT_FOUND, CLOUD_ACCOUNT, 1, "GET",
          "ResourceGroupNotFound"},
-        {"authored/sub_readonly.http409.json", 409, "PUT", CLOUD_PERMISSION, CLOUD_ACCOUNT, 1,
+        {"authored/sub_readonly.http409.json", 409, CLOUD_PERMISSION, CLOUD_ACCOUNT, 1, "PUT",
          "ReadOnlyDisabledSubscription"},
-        {"authored/vm_put_SkuNotAvailable.http409.json", 409, "PUT", CLOUD_CAPACITY, CLOUD_ZONE, 1,
+        {"authored/vm_put_SkuNotAvailable.http409.json", 409, CLOUD_CAPACITY, CLOUD_ZONE, 1, "PUT",
          "SkuNotAvailable"},
-        {"authored/vm_put_quota_OperationNotAllowed.http409.json", 409, "PUT", CLOUD_QUOTA,
-         CLOUD_REGION, 1, "LowPriorityCores"},
+        {"authored/vm_put_quota_OperationNotAllowed.http409.json", 409, CLOUD_QUOTA, CLOUD_REGION,
+         1, "PUT", "LowPriorityCores"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -157,7 +156,8 @@ static void failures(void)
 static void operations(void)
 {
     static const char place[] = "https://management.azure.com:443/subscriptions/s/operations/1?t=x";
-    static const char *const files[] = {NODE ".json", "authored/async_inprogress.http200.json",
+    static const char node[] = NODE ".json";
+    static const char *const files[] = {node, "authored/async_inprogress.http200.json",
                                         "authored/async_inprogress.http200.json",
                                         "authored/async_failed_Zonal.http200.json", NULL};
     struct tape t = {

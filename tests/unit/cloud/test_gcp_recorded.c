@@ -320,8 +320,8 @@ static void bodies(void)
     CHECK(strcmp(id, again) != 0, "another after a failure that did nothing");
     q.expires_ms += 1000;
     q.price_usd_per_hour = 1;
-    AUTO_JSON json_t *dearer = gce_body(c->priv, &q, "us-central1-b", &type, &image);
-    gce_request_id(&q, "us-central1-b", dearer, 0, again);
+    AUTO_JSON json_t *expensive = gce_body(c->priv, &q, "us-central1-b", &type, &image);
+    gce_request_id(&q, "us-central1-b", expensive, 0, again);
     CHECK(strcmp(id, again) == 0, "the same for another price and expiry");
     q.disk_gb = 300;
     AUTO_JSON json_t *larger = gce_body(c->priv, &q, "us-central1-b", &type, &image);
