@@ -401,11 +401,11 @@ int launch_step(const struct launch_wish *w,
             return err_set(&e->err, why.err.kind,
                            "%s; `tradewind clouds check` says what is wrong with the credentials",
                            why.err.text);
-        if (why.failure == CLOUD_CONFLICT)
+        if (why.failure == CLOUD_CONFLICT) {
             give_up(&s, why.err.text);
-        else if (waits || !machine_refuses_offer(why.failure))
-            return -1;
-        else if (move(&s, &why, e) < 0)
+            continue;
+        }
+        if (waits || !machine_refuses_offer(why.failure) || move(&s, &why, e) < 0)
             return -1;
     }
     e->failure = CLOUD_INVALID;
