@@ -80,6 +80,9 @@ static int finish_stdout(bool *reader_gone_out, struct err *e)
     errno = 0;
     bool failed = fflush(stdout) != 0 || ferror(stdout);
     *reader_gone_out = stdout_reader_is_gone();
+    /* Of an earlier write that failed stdio does not keep why: one more fails the same way. */
+    if (failed && !errno && !*reader_gone_out && write(STDOUT_FILENO, "\n", 1) == 1)
+        errno = EIO;
     if (fclose(stdout) == 0 && !failed)
         return 0;
     return err_set(e, ERR_IO, "write output: %s", errno ? strerror(errno) : "failed");

@@ -58,6 +58,9 @@ static const struct column function_columns[] = {
     FIGURE(geo_function_fact, memory_step_mb, 1e-3),
     FIGURE(geo_function_fact, trigger_s, 0),
     FIGURE(geo_function_fact, cold_s, 0),
+    FIGURE(geo_function_fact, max_s, 1),
+    FIGURE(geo_function_fact, max_memory_mb, 1),
+    FIGURE(geo_function_fact, max_disk_mb, 0),
 };
 static const struct column store_columns[] = {
     TEXT(geo_store_fact, cloud),

@@ -18,6 +18,8 @@ struct geo_function_fact {
     double billing_step_ms;   /* every invocation is rounded up to it */
     double memory_step_mb;    /* memory is rounded up to it; 1024 MB are a GB */
     double trigger_s, cold_s; /* from object to start; what a new instance takes on top */
+    /* What the platform allows one invocation. Temporary files of 0 MB: they are in memory. */
+    double max_s, max_memory_mb, max_disk_mb;
 };
 
 struct geo_store_fact {

@@ -235,6 +235,18 @@ static double work_s(const struct tally *t, const struct gathering *g, double lo
     return look_s + read_s + bytes / p->average_bytes_per_s + write_s;
 }
 
+/* Within the limits of its platform. What was measured did fit. */
+static bool fits(const struct geo_problem *p,
+                 const struct geo_function *f,
+                 double busy_s,
+                 double out_bytes)
+{
+    if (p->pace)
+        return true;
+    return !f->is_too_large && (f->max_s <= 0 || busy_s <= f->max_s) &&
+           (f->disk_bytes <= 0 || out_bytes <= f->disk_bytes);
+}
+
 static void gather(struct tally *t, struct gathering *g)
 {
     const struct geo_problem *p = t->p;
@@ -252,6 +264,7 @@ static void gather(struct tally *t, struct gathering *g)
         look_s = p->pace->sites[g->function].look_s;
         busy_s = p->pace->sites[g->function].work_s;
     }
+    t->is_possible &= fits(p, &at->function, busy_s, g->out_bytes);
     g->barrier_s = arrival_of(g->arrival_s, g->n, g->needed);
     g->done_s = g->barrier_s + at->function.trigger_s + busy_s;
     add_invocations(t, g->function, g->n, look_s, busy_s);

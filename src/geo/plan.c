@@ -93,6 +93,27 @@ static bool any_site(const struct geo_problem *p, const struct spec_place *at, b
     return false;
 }
 
+/* Whether something could be if platforms had no limits; *out: the function that has them. */
+static bool is_limited(const struct geo_problem *p,
+                       const struct geo_question *q,
+                       struct geo_function *out)
+{
+    AUTO_MEM struct geo_site *sites = mem_zero(p->n_sites, sizeof *sites);
+    AUTO_CLEAR(geo_plan) struct geo_plan plan = {0};
+    struct geo_problem unbound = *p;
+
+    unbound.sites = sites;
+    for (size_t i = 0; i < p->n_sites; i++) {
+        sites[i] = p->sites[i];
+        sites[i].function.max_s = sites[i].function.disk_bytes = 0;
+        sites[i].function.is_too_large = false;
+    }
+    evaluate_all(&unbound, q, &plan);
+    if (plan.n)
+        *out = p->sites[plan.placements[0].function].function;
+    return plan.n > 0;
+}
+
 static int nothing_fits(const struct geo_problem *p, const struct geo_question *q, struct err *e)
 {
     const struct spec_place *at = NULL;
@@ -119,6 +140,13 @@ static int nothing_fits(const struct geo_problem *p, const struct geo_question *
                            "known that could aggregate: use topology: central",
                            site->cloud, site->region);
     }
+    struct geo_function f;
+    if (is_limited(p, q, &f))
+        return err_set(e, ERR_NOFIT,
+                       "no placement: the training is past the limits of functions%s: at most "
+                       "%.0f s and %.0f MB of temporary files per invocation; use a smaller "
+                       "aggregator.memory, compression, more regions or another cloud",
+                       f.is_too_large ? " (aggregator.memory)" : "", f.max_s, f.disk_bytes / 1e6);
     return err_set(
         e, ERR_NOFIT,
         "no placement: no transfer is priced between the workers and any function and store; "

@@ -17,6 +17,9 @@
 #define BYTES_PER_MBIT 125000.0
 #define BYTES_PER_GBIT 125000000.0
 #define MB_PER_GB 1024.0
+#define BYTES_PER_MB 1048576.0
+/* Of the memory that holds temporary files, the aggregator itself has this (B16: 64 gradients). */
+#define PROGRAM_MB 128
 /* Within a site: the rate is that of machine and store. */
 #define NEAR_RTT_S 0.001
 /* Of links without a measurement: half around the world, and the rate that the planner takes. */
@@ -73,6 +76,10 @@ static bool fill_function(const struct building *b, struct geo_site *site)
         .step_s = f->billing_step_ms / 1000,
         .trigger_s = f->trigger_s,
         .cold_s = f->cold_s,
+        .max_s = f->max_s,
+        .disk_bytes = f->max_disk_mb > 0 ? f->max_disk_mb * BYTES_PER_MB
+                                         : fmax(gb * MB_PER_GB - PROGRAM_MB, 1) * BYTES_PER_MB,
+        .is_too_large = gb * MB_PER_GB > f->max_memory_mb,
     };
     return true;
 }

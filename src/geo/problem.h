@@ -24,6 +24,10 @@ struct geo_function {
     double usd_per_request;
     double step_s; /* every invocation is rounded up to it */
     double trigger_s, cold_s;
+    /* Limits of its platform, 0 = none. */
+    double max_s;      /* of one invocation */
+    double disk_bytes; /* of temporary files, which have to hold the mean */
+    bool is_too_large; /* it has less memory than was asked for */
 };
 
 struct geo_store {

@@ -34,6 +34,8 @@ char *aws_endpoint(const char *service,
         url = variable(context, "AWS_ENDPOINT_URL");
     if (url && *url)
         return mem_printf("%s%s", url, url[strlen(url) - 1] == '/' ? "" : "/");
+    if (strcmp(service, "iam") == 0 && strncmp(region, "cn-", 3) != 0)
+        return mem_dup("https://iam.amazonaws.com/");
     return mem_printf("https://%s.%s.amazonaws.com%s/", service, region,
                       strncmp(region, "cn-", 3) == 0 ? ".cn" : "");
 }
@@ -64,13 +66,24 @@ static char *host_of(const char *url)
     return mem_printf("%.*s", (int)strcspn(begin, "/?#"), begin);
 }
 
-static const char *path_of(const char *url)
+/* Its path, a new string, and what follows '?', or "". */
+static char *path_of(const char *url, const char **query_out)
 {
     const char *begin = strstr(url, "://");
 
     begin = begin ? begin + 3 : url;
     begin += strcspn(begin, "/?#");
-    return *begin == '/' ? begin : "/";
+    size_t n = strcspn(begin, "?#");
+    *query_out = begin[n] == '?' ? begin + n + 1 : "";
+    return n ? mem_printf("%.*s", (int)n, begin) : mem_dup("/");
+}
+
+static const char *content_type_of(const struct aws_post *p)
+{
+    if (p->content_type)
+        return p->content_type;
+    return p->target ? "application/x-amz-json-1.1"
+                     : "application/x-www-form-urlencoded; charset=utf-8";
 }
 
 int aws_post_sign(const struct aws_post *p,
@@ -80,25 +93,29 @@ int aws_post_sign(const struct aws_post *p,
                   struct err *e)
 {
     AUTO_CLEAR(sigv4_signature) struct sigv4_signature signature = {0};
-    AUTO_MEM char *host = host_of(p->url);
+    const char *query, *content_type = content_type_of(p);
+    AUTO_MEM char *host = host_of(p->url), *path = path_of(p->url, &query);
     const struct sha256_digest digest = sha256_of(p->body, strlen(p->body));
     char payload[SHA256_HEX];
-    struct sigv4_pair headers[3];
+    struct sigv4_pair headers[4];
     size_t n = 0, signed_headers;
 
     *out = (struct aws_post_headers){0};
     headers[n++] = (struct sigv4_pair){"host", host};
-    headers[n++] = (struct sigv4_pair){
-        "content-type", p->target ? "application/x-amz-json-1.1"
-                                  : "application/x-www-form-urlencoded; charset=utf-8"};
+    if (*content_type)
+        headers[n++] = (struct sigv4_pair){"content-type", content_type};
     if (p->target)
         headers[n++] = (struct sigv4_pair){"x-amz-target", p->target};
+    sha256_text(&digest, payload);
+    if (strcmp(p->service, "s3") == 0)
+        headers[n++] = (struct sigv4_pair){"x-amz-content-sha256", payload};
     signed_headers = n;
-    const struct sigv4_request request = {.method = "POST",
-                                          .path = path_of(p->url),
+    const struct sigv4_request request = {.method = p->method ? p->method : "POST",
+                                          .path = path,
+                                          .query = query,
                                           .headers = headers,
                                           .n_headers = signed_headers,
-                                          .payload = sha256_text(&digest, payload)};
+                                          .payload = payload};
     const struct sigv4_scope scope = {
         .credentials = credentials, .region = p->region, .service = p->service, .epoch_s = epoch_s};
     if (sigv4_sign(&request, &scope, &signature, e) < 0)

@@ -48,16 +48,33 @@ begin '{"skew_s": 1200}'
 contains "$("$TRADEWIND" clouds check 2>/dev/null | tr -s ' \n' ' ')" \
     "aws clock: it differs from that of AWS by" "a wrong clock"
 end
-policy=$(sed -n '/^```json$/,/^```$/p' "$root/docs/clouds.md" | sed '1d;/^```$/,$d')
-check "the policy of docs/clouds.md is JSON" python3 -c 'import json, sys; json.loads(sys.argv[1])' \
-    "$policy"
-# Every action that the driver calls, by the names in its source, is in the policy.
-grep -oE '"(Describe|Run|Create|Delete|Import|Terminate|Authorize|Revoke|Release|Cancel|List|Get)[A-Z][A-Za-z]+"' \
-    "$root"/src/cloud/aws/*.c -h | tr -d '"' | sort -u >calls
+policy=$(sed -n '/^```json$/,/^```$/p' "$root/docs/clouds.md" | sed 's/^```json$//')
+check "the policies of docs/clouds.md are JSON" python3 -c '
+import json, sys
+for text in sys.argv[1].split("```")[:-1]:
+    json.loads(text)' "$policy
+"
+# Every action that the driver calls, by the names in its source, is in a policy.
+verbs='Describe|Run|Create|Delete|Import|Terminate|Authorize|Revoke|Release|Cancel|List|Get|Put|Update|Add|Remove'
+grep -ohE "\"($verbs)[A-Z][A-Za-z]+\"" "$root"/src/cloud/aws/*.c | grep -v Conflict | tr -d '"' | sort -u >calls
 missing=$(while read -r action; do
     [ "$action" = GetCallerIdentity ] || grep -q ":$action\"" <<<"$policy" || echo "$action"
 done <calls)
 is "$missing" "" "the policy has every action"
+# Every permission that the calls of Google and Azure name is in the text.
+page=$(tr -s ' \n' ' ' <"$root/docs/clouds.md")
+grep -ohE '"(iam|storage|resourcemanager|run|eventarc)\.[a-zA-Z.]+"' "$root"/src/cloud/deploy/google.c |
+    tr -d '"' | sort -u >calls
+missing=$(while read -r name; do
+    [[ $page == *"${name%.*}."* && $page == *".${name##*.}"* ]] || echo "$name"
+done <calls)
+is "$missing" "" "the permissions of functions on Google Cloud"
+grep -ohE '"Microsoft[A-Za-z./]+/(read|write|delete)"' "$root"/src/cloud/deploy/azure.c | tr -d '"' |
+    sort -u >calls
+missing=$(while read -r name; do
+    [[ $page == *"${name%/*}/"* ]] || echo "$name"
+done <calls)
+is "$missing" "" "the permissions of functions on Azure"
 
 # ---- Google Cloud ----
 unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_REGION AWS_ENDPOINT_URL GOOGLE_CLOUD_PROJECT

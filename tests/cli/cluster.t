@@ -152,7 +152,7 @@ fails 2 "location: the catalog has no offer at aws/mars-1" \
     cluster run runs.yaml --workers 1 --place aws/mars-1 --yes
 fails 2 "--workers 0: must be from 1 to 10000" cluster run runs.yaml --workers 0
 fails 2 "--workers 1.5: must be a whole number" cluster run runs.yaml --workers 1.5
-fails 2 "--on moon: neither local nor sim nor a host group; there are lab, big" \
+fails 2 "--on moon: neither local, sim, a cloud nor a host group; there are lab, big" \
     cluster run runs.yaml --workers 1 --on moon
 fails 2 "--on sim: a cluster runs for real" cluster run runs.yaml --workers 1 --on sim
 fails 2 "--server-on big: names a host group, beside the workers' (--on GROUP)" \

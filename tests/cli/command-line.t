@@ -45,7 +45,7 @@ for word in launch exec status queue logs cancel stop down check show-gpus sbatc
 done
 fails 2 'no option --mna; did you mean --man?' help --mna
 fails 2 'no option -x' help -x
-fails 2 'no option --yes: the command asks nothing; leave it out' sweep rates --yes -- true '{1,2}'
+fails 2 'no option --yes: the command asks nothing; leave it out' job ls --yes
 fails 2 'no option -y: the command asks nothing' job ls -y
 fails 2 'no option --epochs; a value is written epochs=VALUE' profile predict mnist --epochs 3
 fails 2 '--man takes no value' help --man=yes

@@ -125,7 +125,7 @@ def test_refused(t):
               "sites: {aws/eu-west-2: {store: 'ftp://x'}}\n")
     t.refused(2, "unknown field", "sites: {aws/eu-west-2: {colour: red}}\n")
     t.refused(2, "is not a compression: use none, int8 or topk:SHARE", "compression: zip\n")
-    t.refused(2, "neither local nor sim, and there are no host groups yet",
+    t.refused(2, "neither local, sim nor a cloud, and there are no host groups yet",
               "sites: {aws/eu-west-2: {function_on: lab}}\naggregator: {function: aws/eu-west-2}\n")
     t.configure("jobs_per_user: 8", "hosts: {lab: [{host: h1}, {host: h2}]}\n")
     t.refused(2, "group lab has 2 hosts, and workers have to know which",

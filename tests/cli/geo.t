@@ -133,7 +133,7 @@ sed 's/eu-west-2/eu-west-2, instance_type: m99.large/' four.yaml >bad.yaml
 fails 2 "bad.yaml:7: instance_type: aws has no machine m99.large" geo plan bad.yaml
 sed 's/rounds: 100/roundz: 100/' four.yaml >bad.yaml
 fails 2 "bad.yaml:3: unknown field \"roundz\": did you mean rounds?" geo plan bad.yaml
-sed 's/rounds: 100/rounds: 1000000000/; s/17MB/900GB/' four.yaml >bad.yaml
+sed 's/rounds: 100/rounds: 1000000000/; s/17MB/9GB/' four.yaml >bad.yaml
 fails 2 "the training costs more than" geo plan bad.yaml
 
 # Nothing fits: exit 5 and words.

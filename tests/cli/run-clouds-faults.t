@@ -9,7 +9,7 @@ import sys
 import time
 
 from broker_home import SLOW, check, done, scratch_directory, together, until
-from cloud_home import EAST, OFFERS, SPOT, WEST, cloud, stage, why_not
+from cloud_runs import EAST, OFFERS, SPOT, WEST, cloud, stage, why_not
 
 # A step every tenth of a second; each machine that has a hand in it is noted.
 STEPS = stage(

@@ -14,7 +14,7 @@ import sys
 import time
 
 from broker_home import check, done, scratch_directory, together, until
-from cloud_home import MOMENTS, cloud, stage, trouble, wake, why_not
+from cloud_runs import MOMENTS, cloud, stage, trouble, wake, why_not
 
 ROUNDS = int(os.environ.get("TRADEWIND_ROUNDS", "3"))
 KILLS = int(os.environ.get("TRADEWIND_KILLS", "6"))

@@ -11,7 +11,7 @@ import sys
 import time
 
 from broker_home import check, done, scratch_directory, together, until
-from cloud_home import MOMENTS, SECRET, cloud, in_state, stage, trouble, why_not
+from cloud_runs import MOMENTS, SECRET, cloud, in_state, stage, trouble, why_not
 
 LONG = stage("long", "trap '' TERM; sleep 600", outputs="{}")
 MILD = stage("mild", "sleep 600", outputs="{}")

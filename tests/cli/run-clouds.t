@@ -6,7 +6,7 @@ import os
 import sys
 
 from broker_home import check, done, scratch_directory, together, until
-from cloud_home import ON_DEMAND, cloud, stage, why_not
+from cloud_runs import ON_DEMAND, cloud, stage, why_not
 
 COUNT = stage(
     "count",

@@ -54,6 +54,12 @@ struct admin_orphan {
     bool forgotten;    /* released although its host does not answer */
 };
 
+/* functions.c: finds functions and what was made for them that this home deployed and that no
+ * record has, and what a destroy left; with yes deletes them. An item is a struct admin_orphan.
+ * *open grows by those that are not confirmed to be gone. */
+int admin_clean_functions(
+    struct app *app, bool yes, struct answer *out, size_t *open, struct err *e);
+
 /* ---- the bill ---- */
 
 struct admin_bill {

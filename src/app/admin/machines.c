@@ -487,6 +487,8 @@ static int run_cleanup(struct app *app, const void *request, struct answer *out,
     s.has_broker = broker_runs(c->home);
     int done = clean_all(&s, c, e);
     free(s.agent);
+    if (done == 0)
+        done = admin_clean_functions(app, s.request->yes, out, &s.open, e);
     if (done < 0 || (!s.unseen && (!s.request->yes || !s.open)))
         return done;
     if (!s.open || !s.request->yes) {
@@ -503,7 +505,7 @@ static int run_cleanup(struct app *app, const void *request, struct answer *out,
 
 const struct operation machine_cleanup_operation = {
     .name = "machine.cleanup",
-    .summary = "Find orphaned machines and terminate them.",
+    .summary = "Find orphaned machines and functions and delete them.",
     .role = APP_ADMIN,
     .effect = OPERATION_WRITES,
     REQUEST(struct cleanup_request, cleanup_fields),

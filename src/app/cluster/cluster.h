@@ -119,7 +119,9 @@ struct app_cluster_started {
     int64_t workers;
     double cpus, memory_gb; /* of each node */
     bool is_elastic;
-    const void *location; /* struct app_run_where */
+    const void *location;                    /* struct app_run_where */
+    const void *server_offer, *worker_offer; /* struct app_offer, on a cloud */
+    double price_usd_per_hour;               /* of all of them; NAN = not on a cloud */
 };
 
 /* A cluster that can be run: its nodes, and where they run. Texts are borrowed from the request. */
@@ -129,10 +131,11 @@ struct app_cluster_prepared {
     struct app_run_location location;        /* of the workers, and of the server unless given */
     struct app_run_location server_location; /* on NULL = the same */
     unsigned workers;
-    struct app_run_room room;                 /* of each node */
-    const char *server_type, *worker_type;    /* "" = not known */
-    int64_t server_microusd, worker_microusd; /* per hour, of the planned types; 0 = not known */
-    double planned_s;                         /* 0 = not known */
+    struct app_run_room room;                    /* of each node */
+    const char *server_type, *worker_type;       /* "" = not known */
+    int64_t server_microusd, worker_microusd;    /* per hour, of the planned types; 0 = not known */
+    double planned_s;                            /* 0 = not known */
+    struct job_offer server_offer, worker_offer; /* on a cloud */
     bool measures; /* the run is measured for a while and keeps no output */
     double
         limit_s; /* its nodes end after this time, even when the measuring process died; 0 = none */

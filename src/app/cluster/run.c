@@ -2,6 +2,7 @@
  * and workers begin together. `tradewind cluster run` calls it; cluster.measure runs one worker the
  * same way. */
 #include "app/cluster/cluster.h"
+#include "app/job/cloud.h"
 #include "app/job/job.h"
 #include "base/mem.h"
 #include "base/money.h"
@@ -23,6 +24,8 @@ void app_cluster_prepared_clear(struct app_cluster_prepared *p)
 /* Workers that fit beside the server at once. */
 static double most_workers(const struct app_cluster_prepared *p)
 {
+    if (p->location.is_cloud)
+        return (double)INFINITY;
     if (p->location.n_hosts)
         return (double)p->location.n_hosts - (p->server_location.on ? 0 : 1);
     return floor(p->location.here.cpus / APP_JOB_CPU_STEP) - 1;
@@ -71,6 +74,17 @@ static const char *keep(const struct app_cluster_prepared *p, const char *text)
     return kept ? kept : "";
 }
 
+/* Where each is named alone, they need no recommendation. */
+static void take_said_types(struct app_cluster_prepared *p)
+{
+    const struct spec_cluster *s = p->cluster.spec;
+
+    if (s->n_servers == 1 && s->n_workers == 1) {
+        p->server_type = s->servers[0];
+        p->worker_type = s->workers[0];
+    }
+}
+
 static int find_size(struct app_cluster_prepared *p, const struct answer *answer, struct err *e)
 {
     char option[64];
@@ -98,6 +112,8 @@ static int find_size(struct app_cluster_prepared *p, const struct answer *answer
         take_choice(p, problem, &found.best);
     else if (problem)
         take_only_types(p, problem);
+    if (p->location.is_cloud && !*p->worker_type)
+        take_said_types(p);
     p->server_type = keep(p, p->server_type);
     p->worker_type = keep(p, p->worker_type);
     if (p->workers)
@@ -142,6 +158,55 @@ static int find_locations(struct app_cluster_prepared *p,
     return 0;
 }
 
+/* ---- machines of a cloud ---- */
+
+/* All of one region. */
+static int find_offers(struct app *app,
+                       struct app_cluster_prepared *p,
+                       const struct answer *answer,
+                       struct err *e)
+{
+    AUTO(app_plan) struct app_plan *plan = mem_zero(1, sizeof *plan);
+    const struct spec_place *place = &p->cluster.spec->place;
+    struct app_plan_node wanted[] = {
+        {place->cloud, place->region, .instance_type = p->worker_type, .count = p->workers},
+        {place->cloud, place->region, .instance_type = p->server_type, .count = 1}};
+    struct job_offer found[2];
+    char option[64], other[64];
+
+    if (!*p->worker_type || !*p->server_type)
+        return err_set(e, ERR_USAGE,
+                       "%s: the instance types are not known: give %s TYPE and %s TYPE, or write "
+                       "server: {type: ...} and workers: {type: ...}",
+                       p->cluster.spec->file, answer_spell(answer, "server", option),
+                       answer_spell(answer, "type", other));
+    if (app_plan_open_nodes(app, plan, p->location.on, e) < 0)
+        return -1;
+    if (app_plan_nodes(plan, wanted, 2, found, e) < 0)
+        return err_wrap(e, "%s", p->cluster.spec->file);
+    p->worker_offer = found[0];
+    p->server_offer = found[1];
+    p->worker_microusd = money_from_usd(found[0].price_usd_per_hour);
+    p->server_microusd = money_from_usd(found[1].price_usd_per_hour);
+    return 0;
+}
+
+static double least_of(double a, double b)
+{
+    return a > 0 && (b <= 0 || a < b) ? a : b;
+}
+
+/* All nodes get what the smaller machine has. */
+static void offered_room(const struct app_cluster_prepared *p, struct app_run_room *out)
+{
+    const struct job_offer *w = &p->worker_offer, *s = &p->server_offer;
+    double gb = least_of(w->memory_gb, s->memory_gb);
+
+    *out = (struct app_run_room){.cpus = least_of(w->cpus, s->cpus),
+                                 .memory_mb = (uint64_t)floor(gb * 1024),
+                                 .gpus = w->accelerators};
+}
+
 /* ---- resources of a node ---- */
 
 /* Where the configuration does not say: as `job submit` has them. */
@@ -153,8 +218,11 @@ static int node_room(const struct app_cluster_prepared *p, struct app_run_room *
     struct app_run_room server = {0};
     bool is_apart = p->server_location.on;
 
-    if (app_run_location_room(&p->location, p->workers + (is_apart ? 0 : 1), NULL, out, e) < 0 ||
-        (is_apart && app_run_location_room(&p->server_location, 1, NULL, &server, e) < 0))
+    if (p->location.is_cloud)
+        offered_room(p, out);
+    else if (app_run_location_room(&p->location, p->workers + (is_apart ? 0 : 1), NULL, out, e) <
+                 0 ||
+             (is_apart && app_run_location_room(&p->server_location, 1, NULL, &server, e) < 0))
         return -1;
     if (is_apart) {
         out->cpus = server.cpus > 0 && server.cpus < out->cpus ? server.cpus : out->cpus;
@@ -183,7 +251,7 @@ static int find_room(struct app_cluster_prepared *p, const struct answer *answer
     if (q->memory && app_job_read_memory(q->memory, &room->memory_mb, e) < 0)
         return err_wrap(e, "%s", answer_spell(answer, "memory", option));
     bool fits = room->cpus * nodes <= here->cpus && room->memory_mb * nodes <= here->memory_mb;
-    if (p->location.n_hosts || fits)
+    if (p->location.n_hosts || p->location.is_cloud || fits)
         return 0;
     return err_set(e, ERR_NOFIT,
                    "%u nodes with %g CPUs and %.1f GB each do not fit this machine at once: it has "
@@ -214,7 +282,8 @@ int app_cluster_prepare(struct app *app,
     if (!out->cluster.spec->run)
         return err_set(e, ERR_USAGE, "%s: names no command to run: add run: ./train ...",
                        out->cluster.spec->file);
-    if (find_locations(out, answer, e) < 0 || find_size(out, answer, e) < 0)
+    if (find_locations(out, answer, e) < 0 || find_size(out, answer, e) < 0 ||
+        (out->location.is_cloud && find_offers(app, out, answer, e) < 0))
         return -1;
     if (out->location.n_hosts)
         out->worker_type = keep(out, type_of_hosts(out));
@@ -241,6 +310,24 @@ static void compose_price(const struct app_cluster_prepared *p, struct run_stage
     out->planned_microusd = usd <= MONEY_MAX_USD ? money_from_usd(usd) : 0;
 }
 
+static void compose_location(struct app_run_draft *c,
+                             const struct app_cluster_prepared *p,
+                             struct run_stage_plan *out)
+{
+    const struct job_offer *o = &p->worker_offer;
+    AUTO_MEM char *place = p->location.is_cloud
+                               ? app_plan_location_text(o->provider, o->region, o->zone)
+                               : mem_dup(p->location.n_hosts ? p->location.on : "local");
+
+    out->place = app_run_draft_keep(c, place);
+    out->offer = *o;
+    out->server_offer = p->server_offer;
+    if (p->location.is_cloud && o->accelerators > 0) {
+        out->gpus = (unsigned)fmax(ceil(o->accelerators), 1);
+        out->gpu_type = app_run_draft_keep(c, o->accelerator);
+    }
+}
+
 static int compose_stage(struct app_run_draft *c,
                          const struct app_cluster_prepared *p,
                          struct run_stage_plan *out,
@@ -255,7 +342,7 @@ static int compose_stage(struct app_run_draft *c,
     out->elastic = p->request.elastic;
     out->batch = spec->batch;
     out->time_limit_s = p->limit_s;
-    out->place = app_run_draft_keep(c, p->location.n_hosts ? p->location.on : "local");
+    compose_location(c, p, out);
     out->instance_type = app_run_draft_keep(c, p->worker_type);
     out->note = "";
     out->cpus = fmax(p->room.cpus, APP_JOB_CPU_STEP);
@@ -276,6 +363,10 @@ static int compose(struct app_run_draft *c, const struct app_cluster_prepared *p
     run->name = app_run_draft_keep(c, p->cluster.spec->name);
     run->file = app_run_draft_keep(c, p->cluster.spec->file);
     run->on = p->location.on;
+    if (p->location.is_cloud) {
+        AUTO_MEM char *request = app_plan_nodes_request(p->cluster.spec->place.region != NULL);
+        run->request = app_run_draft_keep(c, request);
+    }
     run->stages = app_run_draft_alloc(c, 1, sizeof *run->stages);
     if (!run->stages)
         return 0; /* app_run_draft_end reports it */
@@ -328,9 +419,10 @@ static bool has_run(const void *record)
 #define RUN(TYPE, member) FIELD(TYPE, struct app_cluster_run_request, member)
 static const struct field request_fields[] = {
     CLUSTER_FILE_FIELDS(struct app_cluster_run_request, cluster.),
-    {"on", RUN(TEXT, on), .value = "local|ssh|GROUP",
+    {"on", RUN(TEXT, on), .value = "local|ssh|GROUP|cloud|aws|azure|gcp",
      .help = "Where to run: all nodes on this machine (the default), on all hosts of the "
-             "configuration, or on those of a group."},
+             "configuration, on those of a group, or on machines that are launched in one region of "
+             "any cloud (cloud) or of one (aws)."},
     {"server_on", RUN(TEXT, server_on), .value = "GROUP",
      .help = "Run the server on a host of this group, and the workers on those of --on."},
     {"workers", RUN(INT, workers), .value = "N", .least = 1, .most = SPEC_CLUSTER_MAX_WORKERS,
@@ -361,6 +453,12 @@ static const struct field started_fields[] = {
      .help = "Whether the other nodes continue when a worker fails."},
     {"location", STARTED(RECORD, location), .record = &app_run_where_record,
      .help = "Where the nodes would run."},
+    {"server_offer", STARTED(RECORD, server_offer), .record = &app_offer_record,
+     .help = "Machine of a cloud that would be launched for the server."},
+    {"worker_offer", STARTED(RECORD, worker_offer), .record = &app_offer_record,
+     .help = "Machine of a cloud that would be launched for each worker."},
+    {"price_usd_per_hour", STARTED(REAL, price_usd_per_hour), .unit = "USD/h",
+     .help = "Price of these machines together."},
 };
 /* clang-format on */
 static const struct record started_record =
@@ -375,17 +473,24 @@ static void release_prepared(void *prepared)
 static int answer_planned(const struct app_cluster_prepared *p, struct answer *out, struct err *e)
 {
     const struct app_run_where where = app_run_location_where(&p->location);
-    const struct app_cluster_started planned = {.event = "planned",
-                                                .run = FIELD_NONE,
-                                                .name = p->cluster.spec->name,
-                                                .server_type = p->server_type,
-                                                .worker_type = p->worker_type,
-                                                .workers = p->workers,
-                                                .cpus = p->room.cpus,
-                                                .memory_gb = (double)p->room.memory_mb / 1024,
-                                                .is_elastic = p->request.elastic,
-                                                .location = &where};
+    struct app_cluster_started planned = {.event = "planned",
+                                          .run = FIELD_NONE,
+                                          .name = p->cluster.spec->name,
+                                          .server_type = p->server_type,
+                                          .worker_type = p->worker_type,
+                                          .workers = p->workers,
+                                          .cpus = p->room.cpus,
+                                          .memory_gb = (double)p->room.memory_mb / 1024,
+                                          .is_elastic = p->request.elastic,
+                                          .location = &where,
+                                          .price_usd_per_hour = (double)NAN};
 
+    if (p->location.is_cloud)
+        planned.price_usd_per_hour =
+            p->server_offer.price_usd_per_hour + p->worker_offer.price_usd_per_hour * p->workers;
+    if (app_offer_show(&p->server_offer, out->arena, &planned.server_offer, e) < 0 ||
+        app_offer_show(&p->worker_offer, out->arena, &planned.worker_offer, e) < 0)
+        return -1;
     return answer_head(out, &planned, e);
 }
 

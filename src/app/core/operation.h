@@ -80,6 +80,13 @@ struct operation {
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };
 
+/* clang-format off */
+/* Of requests that start something: the command line asks after a dry run, and has no option. */
+#define APP_DRY_RUN_FIELD(type, member)                                                            \
+    {"dry_run", FIELD(BOOL, type, member), .is_remote_only = true,                                 \
+     .help = "Start nothing: answer with what would be started."}
+/* clang-format on */
+
 /* The request of an operation by its struct and the list of its fields. */
 #define REQUEST(type, list) .request = RECORD_AT(NULL, type, list)
 

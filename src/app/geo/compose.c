@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define AGGREGATOR "tradewind-aggregator"
-#define LIST_MAX ((size_t)1 << 20)
 #define ENVS_MAX 32
 #define AGGREGATOR_WORDS_MAX 20
 /* Of a worker or function whose host has no size in the configuration. */
@@ -35,30 +34,6 @@ static const char *keep(struct app_geo_run *g, const char *s)
 }
 
 /* ---- programs and code ---- */
-
-/* Beside this program, or where it is installed. New string; NULL: e. */
-static char *find_aggregator(const struct app *app, struct err *e)
-{
-    const char *told = app_variable(app, "TRADEWIND_AGGREGATOR");
-    char self[PATH_MAX];
-
-    if (told && *told)
-        return mem_dup(told);
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = 0;
-    const char *here = dirname(self);
-    AUTO_MEM char *beside = mem_printf("%s/" AGGREGATOR, here);
-    AUTO_MEM char *libexec = mem_printf("%s/../libexec/" AGGREGATOR, here);
-    if (access(beside, X_OK) == 0)
-        return TAKE(beside);
-    if (access(libexec, X_OK) == 0)
-        return TAKE(libexec);
-    err_set(e, ERR_NOTFOUND,
-            AGGREGATOR " is neither in %s nor in %s/../libexec: install it or set "
-                       "TRADEWIND_AGGREGATOR to its path",
-            here, here);
-    return NULL;
-}
 
 static int copy_program(const char *from, const char *to, struct err *e)
 {
@@ -86,7 +61,7 @@ static int store_program(struct app_geo_run *g,
 {
     const char *tmp = app_variable(app, "TMPDIR");
     AUTO_MEM char *root = mem_printf("%s/tradewind-geo-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    AUTO_MEM char *program = find_aggregator(app, e);
+    AUTO_MEM char *program = app_geo_find(app, AGGREGATOR, "TRADEWIND_AGGREGATOR", "", e);
     AUTO_CLEAR(code) struct code code = {0};
 
     if (!program)
@@ -158,55 +133,27 @@ static void put_number(struct words *w, const char *name, double value)
     put_word(w, arena_printf(w->g->arena, "%s=%.15g", name, value));
 }
 
-static void put_fanout(struct words *w, const struct app_geo_aggregator *a)
+static void put_setting(void *context, const char *name, const char *value)
 {
-    AUTO_CLEAR(buf) struct buf list;
-
-    buf_init(&list, LIST_MAX);
-    for (size_t i = 0; i < a->n_fanout; i++)
-        buf_printf(&list, "%s%s|%s|%s", i ? "," : "", a->fanout[i].url, a->fanout[i].endpoint,
-                   a->fanout[i].region);
-    put_pair(w, "TRADEWIND_FANOUT", buf_str(&list));
+    put_pair(context, name, value);
 }
 
 /* Number, variables and the end of an aggregator, as function.sh takes them. */
 static void put_aggregator(struct words *w, size_t i, bool is_local)
 {
     const struct app_geo_run *g = w->g;
-    const struct app_geo_aggregator *a = &g->aggregators[i];
-    const struct app_geo_aggregator *up = a->up ? &g->aggregators[*a->up] : NULL;
 
     put_word(w, arena_printf(g->arena, "%zu", i));
-    put_pair(w, "TRADEWIND_STORE", a->in.url);
-    put_pair(w, "TRADEWIND_STORE_ENDPOINT", a->in.endpoint);
-    put_pair(w, "TRADEWIND_STORE_REGION", a->in.region);
-    put_number(w, "TRADEWIND_WORKERS", a->workers);
-    /* The mean of a region counts with the number of its workers (or samples). */
-    bool is_of_means = !a->up && g->n_aggregators > 1;
-    put_pair(w, "TRADEWIND_WEIGHTED", g->geo.spec->weighted || is_of_means ? "1" : "");
-    /* Every region is needed, as in the model. */
-    if (g->geo.spec->quorum < 1 && (a->up || g->n_aggregators == 1))
-        put_number(w, "TRADEWIND_QUORUM", g->geo.spec->quorum);
-    else if (g->geo.spec->quorum < 1)
-        put_pair(w, "TRADEWIND_KEEP_MEANS", "1"); /* late workers read here, too */
-    if (up) {
-        put_pair(w, "TRADEWIND_UP_STORE", up->in.url);
-        put_pair(w, "TRADEWIND_UP_ENDPOINT", up->in.endpoint);
-        put_pair(w, "TRADEWIND_UP_REGION", up->in.region);
-        put_number(w, "TRADEWIND_UP_WORKER", a->up_worker);
-        put_pair(w, "TRADEWIND_UP_EVENT_URL", up->event_url);
-    }
-    put_fanout(w, a);
-    put_number(w, "PORT", a->port);
+    app_geo_aggregator_settings(g, i, put_setting, w);
+    put_number(w, "PORT", g->aggregators[i].port);
     put_pair(w, "TRADEWIND_LISTEN", is_local ? "127.0.0.1" : "0.0.0.0");
-    put_pair(w, "TRADEWIND_INSECURE", g->is_insecure ? "1" : "");
     put_pair(w, "TRADEWIND_EVENT_LOG", "/dev/stdout");
     put_word(w, "--");
 }
 
 static void compose_function(struct app_geo_run *g, size_t site, struct run_stage_plan *out)
 {
-    bool is_local = strcmp(app_geo_run_on(g, site, true), "local") == 0;
+    bool is_local = strcmp(app_geo_run_on(g, site, true), "local") == 0 && !g->is_cloud;
     struct words w;
 
     if (!begin_script(g, app_geo_function_script, "function",
@@ -241,10 +188,9 @@ static void add_env_number(struct env_list *l, const char *key, double value)
     add_env(l, key, text);
 }
 
-/* The entry of the file that a worker comes from, and which of its workers it is. */
-static const struct spec_geo_worker *entry_of(const struct spec_geo *s,
-                                              size_t worker,
-                                              size_t *index)
+const struct spec_geo_worker *app_geo_run_entry(const struct spec_geo *s,
+                                                size_t worker,
+                                                size_t *index)
 {
     size_t i = 0;
 
@@ -261,7 +207,7 @@ static void add_data(struct env_list *l, size_t worker)
         &l->g->geo.problem->sites[l->g->geo.problem->workers[worker].site];
     const struct spec_geo_site *said = spec_geo_site(l->g->geo.spec, site->cloud, site->region);
     size_t index;
-    const struct spec_geo_worker *entry = entry_of(l->g->geo.spec, worker, &index);
+    const struct spec_geo_worker *entry = app_geo_run_entry(l->g->geo.spec, worker, &index);
 
     add_env_number(l, "TRADEWIND_SHARD", (double)index);
     add_env_number(l, "TRADEWIND_SHARDS", entry->count);
@@ -346,7 +292,7 @@ static void compose_worker(struct app_geo_run *g,
 {
     const struct geo_worker *w = &g->geo.problem->workers[worker];
     size_t index;
-    const char *data = entry_of(g->geo.spec, worker, &index)->data;
+    const char *data = app_geo_run_entry(g->geo.spec, worker, &index)->data;
     AUTO_MEM char *set = advance_set_name(g->geo.spec->name, "model", "");
 
     compose_command(g, worker, out);
@@ -364,7 +310,8 @@ static void compose_worker(struct app_geo_run *g,
     /* All workers end with the same model; that of the first one is kept. */
     out->output = worker == 0 ? keep(g, set) : NULL;
     out->checkpoint_s = CHECKPOINT_S;
-    out->price_usd_per_hour = w->usd_per_hour;
+    out->price_usd_per_hour =
+        out->offer.provider[0] ? out->offer.price_usd_per_hour : w->usd_per_hour;
     out->planned_s = g->total.time_s;
 }
 
@@ -382,6 +329,8 @@ static int compose_size(struct app_geo_run *g,
     assert(sharers > 0); /* itself */
     if (app_run_location_find(g->geo.config, p->on, "on", &location, e) < 0)
         return err_wrap(e, "%s: stage %s", g->geo.spec->file, p->name);
+    if (location.is_cloud) /* app_geo_run_offers */
+        return 0;
     if (location.n_hosts == 0) {
         p->cpus = floor(location.here.cpus / (double)sharers * 100) / 100;
         p->memory_mb = location.here.memory_mb / sharers;
@@ -508,7 +457,7 @@ static void list_parties(struct app_geo_run *g, struct run *out)
         add_party(g, out, i, g->geo.problem->workers[i].site);
 }
 
-int app_geo_run_list(struct app_geo_run *g, struct err *e)
+int app_geo_run_list(struct app_geo_run *g, struct app *app, struct err *e)
 {
     size_t most = g->n_aggregators + g->geo.problem->n_workers;
 
@@ -517,7 +466,7 @@ int app_geo_run_list(struct app_geo_run *g, struct err *e)
     if (!g->run.stages || !g->parties)
         return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
     list_parties(g, &g->run);
-    return compose_sizes(g, &g->run, e);
+    return compose_sizes(g, &g->run, e) < 0 ? -1 : app_geo_run_offers(g, app, e);
 }
 
 int app_geo_run_compose(struct app_geo_run *g, struct app *app, struct err *e)

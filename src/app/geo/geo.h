@@ -6,7 +6,7 @@
 #include "app/core/operation.h"
 #include "geo/plan.h"
 
-#define GEO_OPERATIONS(X) X(geo_plan) X(geo_paper) X(geo_run)
+#define GEO_OPERATIONS(X) X(geo_plan) X(geo_paper) X(geo_run) X(geo_deploy) X(geo_destroy)
 GEO_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- the training file, settings over it, prices and links ---- */
@@ -151,6 +151,7 @@ struct app_geo_paper {
 /* A worker, or the functions of a region. */
 struct app_geo_run_stage {
     const char *name, *location, *on;
+    const void *offer; /* struct app_offer, of a worker on a cloud */
 };
 struct app_geo_run_plan {
     const char *name;
@@ -189,6 +190,28 @@ struct app_geo_report {
     const void *phases, *planned_phases;   /* struct geo_phases */
     const void *counts, *forecast_counts;  /* struct geo_counts */
     const void *bill, *forecast, *planned; /* struct geo_bill */
+};
+
+/* ---- geo.deploy, geo.destroy ---- */
+
+/* What was done about a resource, or, of a dry run, a call that would be made. */
+struct app_geo_deployed_item {
+    const char *location, *kind, *name; /* none of a call */
+    const char *done;                   /* "created", "unchanged", "deleted" */
+    const char *call;                   /* of a dry run: method, URL and body, without secrets */
+};
+struct app_geo_function {
+    const char *name, *location, *product, *store;
+    uint64_t workers; /* that write to the store: workers, or regions */
+    int64_t memory_mb, timeout_s, disk_mb;
+    int64_t max_memory_mb, max_timeout_s, max_disk_mb; /* of the platform */
+    double second_usd, request_usd;                    /* of one invocation */
+};
+struct app_geo_deployed {
+    const char *name, *deployment;
+    bool dry_run;
+    const char *topology;           /* NULL of geo.destroy */
+    struct field_records functions; /* struct app_geo_function */
 };
 
 /* ---- averaging files ---- */

@@ -42,8 +42,10 @@ struct app_geo_run {
     struct app_geo geo;
     struct geo_placement at;
     struct geo_total total; /* as planned */
-    const char *on;         /* "local" unless the request names hosts */
+    const char *on;         /* "local" unless the request names hosts, or clouds */
+    bool is_cloud;          /* workers are launched at their sites; functions run locally */
     bool is_insecure;       /* http:// may lead to other machines */
+    bool is_deployed;       /* its aggregators are functions of clouds, and have no address */
     struct arena *arena;
     char token[32];                         /* part of its prefixes, which no two trainings share */
     struct app_geo_aggregator *aggregators; /* the last one is the global one */
@@ -71,11 +73,29 @@ int app_geo_run_report(struct app *app,
 
 /* layout.c: which aggregators there are, and where. Nothing is started or stored. */
 int app_geo_run_layout(struct app_geo_run *g, struct err *e);
-/* Where workers of a site, or its functions, run: "local" or a host group. */
+/* The entry of the file that a worker comes from, and which of its workers it is. */
+const struct spec_geo_worker *app_geo_run_entry(const struct spec_geo *s,
+                                                size_t worker,
+                                                size_t *index);
+/* offers.c: the machines of clouds that workers are launched on, in their regions. */
+int app_geo_run_offers(struct app_geo_run *g, struct app *app, struct err *e);
+/* Where workers of a site, or its functions, run: "local", a host group or a cloud. */
 const char *app_geo_run_on(const struct app_geo_run *g, size_t site, bool function);
 
+/* settings.c */
+
+/* The path of a file beside this program, or where it is installed; a variable may name another. A
+ * new string; NULL: e. fix: how to get it, "" = install it. */
+char *app_geo_find(
+    const struct app *app, const char *name, const char *variable, const char *fix, struct err *e);
+/* The variables of aggregator i (docs/geo-function.md) but for those of the place it runs at. */
+void app_geo_aggregator_settings(const struct app_geo_run *g,
+                                 size_t i,
+                                 void (*each)(void *context, const char *name, const char *value),
+                                 void *context);
+
 /* compose.c: the stages of g->run and what they need of the machine; nothing is stored. */
-int app_geo_run_list(struct app_geo_run *g, struct err *e);
+int app_geo_run_list(struct app_geo_run *g, struct app *app, struct err *e);
 /* The rest of g->run, with code and program in the lake. */
 int app_geo_run_compose(struct app_geo_run *g, struct app *app, struct err *e);
 /* scripts.S */

@@ -26,7 +26,8 @@ const char *app_geo_run_on(const struct app_geo_run *g, size_t site, bool functi
     const struct spec_geo_site *said = said_of(g, site);
     const char *on = said ? function ? said->function_on : said->on : NULL;
 
-    return on ? on : g->on;
+    /* Workers need the address of a function before it runs. */
+    return on ? on : function && g->is_cloud ? "local" : g->on;
 }
 
 /* ---- stores ---- */
@@ -50,6 +51,11 @@ static int place_prefix(
                    ? err_wrap(e, "%s: the store at %s/%s", g->geo.spec->file, at->cloud, at->region)
                    : 0;
     }
+    if (g->is_deployed)
+        return err_set(e, ERR_USAGE,
+                       "%s: the function at %s/%s needs a store there: write sites: {%s/%s: "
+                       "{store: BUCKET_URL}}",
+                       g->geo.spec->file, at->cloud, at->region, at->cloud, at->region);
     for (size_t i = 0; i < g->geo.problem->n_workers; i++)
         if (strcmp(app_geo_run_on(g, g->geo.problem->workers[i].site, false), "local") != 0)
             return err_set(e, ERR_USAGE,
@@ -108,6 +114,12 @@ static int place_address(struct app_geo_run *g,
     a->port = said && said->port ? said->port + (unsigned)index : FIRST_PORT + (unsigned)index;
     if (location.n_hosts == 0 && !(said && said->port) && free_port(&a->port, e) < 0)
         return -1;
+    if (!address && !location.n_hosts && g->is_cloud)
+        return err_set(e, ERR_USAGE,
+                       "%s: the function at %s/%s runs on this machine: write sites: {%s/%s: "
+                       "{address: ADDRESS}}, at which machines of clouds reach it, or function_on: "
+                       "GROUP with a host that they reach",
+                       g->geo.spec->file, site->cloud, site->region, site->cloud, site->region);
     if (!address)
         address = location.n_hosts ? host_address(location.hosts[0]->host) : "127.0.0.1";
     a->address = address;
@@ -194,7 +206,7 @@ int app_geo_run_layout(struct app_geo_run *g, struct err *e)
         return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
     if ((g->at.topology == SPEC_GEO_CENTRAL ? place_central(g, e) : place_hierarchy(g, e)) < 0)
         return -1;
-    for (size_t i = 0; i < g->n_aggregators; i++) {
+    for (size_t i = 0; i < g->n_aggregators && !g->is_deployed; i++) {
         size_t before = 0;
         for (size_t k = 0; k < i; k++)
             before += g->aggregators[k].site == g->aggregators[i].site;

@@ -1,5 +1,6 @@
 /* report: a training that has ended: its phases, counts and bill beside the forecast. */
 #include "app/geo/internal.h"
+#include "app/job/cloud.h"
 #include "base/money.h"
 
 #include <inttypes.h>
@@ -22,7 +23,9 @@ static const struct record bill_record = RECORD("geo_training_bill", struct geo_
 static const struct field stage_fields[] = {
     {"stage", FIELD(TEXT, struct app_geo_run_stage, name), .help = "Name of the stage."},
     {"location", FIELD(TEXT, struct app_geo_run_stage, location), .help = "Its region."},
-    {"on", FIELD(TEXT, struct app_geo_run_stage, on), .help = "local, or a host group."},
+    {"on", FIELD(TEXT, struct app_geo_run_stage, on), .help = "local, a host group, or clouds."},
+    {"offer", FIELD(RECORD, struct app_geo_run_stage, offer), .record = &app_offer_record,
+     .omit_none = true, .help = "Machine of a cloud that would be launched for the stage."},
 };
 static const struct record stage_record =
     RECORD("geo_run_stage", struct app_geo_run_stage, stage_fields);

@@ -1,7 +1,9 @@
 /* run: the operation geo.run, which plans a training, starts it and follows it to its end.
  * `tradewind geo run` calls it. */
 #include "app/geo/internal.h"
+#include "app/job/cloud.h"
 #include "app/job/job.h"
+#include "app/run/location.h"
 #include "base/mem.h"
 #include "base/time.h"
 
@@ -40,9 +42,10 @@ struct run_request {
 /* clang-format off */
 static const struct field request_fields[] = {
     GEO_FILE_FIELDS(struct run_request, training.),
-    {"on", FIELD(TEXT, struct run_request, on), .value = "local|ssh|GROUP",
-     .help = "Where workers and functions run that the file's sites do not mention; default "
-             "local."},
+    {"on", FIELD(TEXT, struct run_request, on), .value = "local|ssh|GROUP|cloud|aws|azure|gcp",
+     .help = "Where workers and functions run that the file's sites do not mention: locally (the "
+             "default), on hosts, or on machines that are launched for the workers in the regions "
+             "of their sites (cloud, aws), while functions run locally."},
     GEO_PLACEMENT_FIELDS(struct run_request, training.),
     {"log", FIELD(BOOL, struct run_request, events), .is_remote_only = true,
      .help = "Answer with the lines of the event log at the end."},
@@ -76,6 +79,18 @@ static int plan(struct app_geo_run *g, const struct app_geo_request *q, struct e
     return geo_total(g->geo.problem, &g->at, &g->total, e);
 }
 
+static int find_clouds(struct app_geo_run *g, const struct answer *answer, struct err *e)
+{
+    struct app_run_location location;
+    char option[64];
+
+    if (app_run_location_find(g->geo.config, g->on, answer_spell(answer, "on", option), &location,
+                              e) < 0)
+        return -1;
+    g->is_cloud = location.is_cloud;
+    return 0;
+}
+
 static int prepare(struct app *app,
                    const struct run_request *q,
                    const struct answer *answer,
@@ -95,8 +110,8 @@ static int prepare(struct app *app,
     snprintf(g->token, sizeof g->token, "%" PRIx64 "-%x", (uint64_t)time_epoch_ms(),
              (unsigned)getpid());
     return !g->on || app_geo_open(&g->geo, app, &training, true, answer, e) < 0 ||
-                   plan(g, &training, e) < 0 || app_geo_run_layout(g, e) < 0 ||
-                   app_geo_run_list(g, e) < 0
+                   find_clouds(g, answer, e) < 0 || plan(g, &training, e) < 0 ||
+                   app_geo_run_layout(g, e) < 0 || app_geo_run_list(g, app, e) < 0
                ? -1
                : 0;
 }
@@ -114,7 +129,9 @@ static int answer_planned(const struct app_geo_run *g, struct answer *out, struc
         const struct app_geo_party *p = &g->parties[i];
         stages[i] = (struct app_geo_run_stage){
             p->stage, arena_dup(out->arena, app_geo_site_text(&sites[p->site], text)),
-            app_geo_run_on(g, p->site, p->worker == GEO_EVENT_NO_WORKER)};
+            app_geo_run_on(g, p->site, p->worker == GEO_EVENT_NO_WORKER), NULL};
+        if (app_offer_show(&g->run.stages[i].plan.offer, out->arena, &stages[i].offer, e) < 0)
+            return -1;
     }
     const struct app_geo_run_plan plan = {
         .name = g->geo.spec->name,

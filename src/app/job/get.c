@@ -1,6 +1,7 @@
 /* get: the operation job.get, one job with its states, parameters, metrics, tags, usage and
  * warnings. `tradewind job show` calls it. */
 #include "app/core/lake_open.h"
+#include "app/job/cloud.h"
 #include "app/job/gpus.h"
 #include "app/job/job.h"
 #include "app/job/values.h"
@@ -128,6 +129,9 @@ static int answer_whole(struct app *app,
     if (!tags || app_values_add(app, whole->job.id, NULL, false, &values, e) < 0 ||
         lake_job_transitions(app_lake(app, e), whole->job.id, add_transition, &states, e) < 0 ||
         read_usage(app_home(app, e), whole->job.id, out, &whole->usage, e) < 0 ||
+        app_job_refusals(app, whole->job.id, 0, out->arena, &whole->refusals, e) < 0 ||
+        app_job_offer_now(app, whole->job.id, &whole->job.details.offer, e) < 0 ||
+        app_offer_show(&whole->job.details.offer, out->arena, &whole->job.offer, e) < 0 ||
         app_job_warnings(app, whole->job.id, out->arena, &whole->warnings, e) < 0)
         return -1;
     whole->transitions = states.list;

@@ -43,6 +43,7 @@ struct app_job {
     const char *code, *commit, *image;
     struct field_list command;
     const char *on;
+    const void *offer; /* struct app_offer, on a cloud */
     double cpus;
     int64_t memory_mb;
     int64_t gpus; /* FIELD_NONE = none */
@@ -79,6 +80,7 @@ struct app_job_usage {
 struct app_job_whole {
     struct app_job job;
     struct field_records transitions; /* struct app_job_transition */
+    struct field_records refusals;    /* struct app_refusal: launches that clouds refused */
     json_t *tags, *params;
     json_t *series;    /* {NAME: {last, min, max, steps, last_step}} */
     const void *usage; /* struct app_job_usage; NULL = not known */
@@ -147,9 +149,11 @@ struct app_job_removed {
 
 /* Answer of job.submit and job.rerun. */
 struct app_job_submitted {
-    int64_t id;
+    int64_t id; /* FIELD_NONE = a dry run */
     enum lake_job_state state;
     int64_t nodes; /* of a gang: this job and those that follow it; FIELD_NONE */
+    /* Of a dry run: struct app_job_price of machines of clouds; NULL = none is launched. */
+    const void *price;
 };
 
 /* Tags of a job but for those that its fields tell already. New reference; NULL: e. */

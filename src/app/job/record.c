@@ -1,5 +1,6 @@
 /* record: jobs as operations answer with them, and the fields of those answers. The operations on
  * jobs of this room call it. */
+#include "app/job/cloud.h"
 #include "app/job/job.h"
 #include "app/job/resources.h"
 #include "base/buf.h"
@@ -219,7 +220,9 @@ static void command_cell(const void *record, struct buf *out)
     {"env", .type = FIELD_JSON, .json = env_json, .help = "Environment that the request set."},    \
     {"submitter_env", .type = FIELD_JSON, .json = submitter_json,                                  \
      .help = "PATH and the like of the shell that submitted the job to this machine."},            \
-    {"on", JOB(TEXT, on), .help = "Host group, or local."},                                        \
+    {"on", JOB(TEXT, on), .help = "Host group, cloud, or local."},                                 \
+    {"offer", JOB(RECORD, offer), .record = &app_offer_record, .omit_none = true,                  \
+     .help = "Machine of a cloud that the job has, or is planned for."},                        \
     {"cpus", JOB(REAL, cpus), .help = "CPUs of the job.", .heading = "cpus", .is_optional = true}, \
     {"memory_mb", JOB(INT, memory_mb), .unit = "MB", .help = "Memory of the job.",                 \
      .heading = "memory", .cell = memory_cell, .is_optional = true},                                                 \
@@ -294,6 +297,8 @@ static const struct field whole_fields[] = {
     JOB_FIELDS,
     {"transitions", FIELD(RECORDS, struct app_job_whole, transitions),
      .record = &transition_record, .help = "States of the job, the first one first."},
+    {"refusals", FIELD(RECORDS, struct app_job_whole, refusals), .record = &app_refusal_record,
+     .omit_none = true, .help = "Launches for the job that clouds refused, the first one first."},
     {"params", FIELD(JSON, struct app_job_whole, params),
      .help = "Parameters: environment, values of a sweep, options of the command."},
     {"metrics", FIELD(JSON, struct app_job_whole, series),

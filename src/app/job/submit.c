@@ -1,4 +1,5 @@
 /* submit: the operations job.submit and job.rerun. Their commands call them. */
+#include "app/job/cloud.h"
 #include "app/job/gang.h"
 #include "app/job/gpus.h"
 #include "app/job/image.h"
@@ -36,6 +37,10 @@ struct submit_request {
     double checkpoint_s;
     const char *metrics;
     int64_t continues;
+    bool spot;
+    const char *region;
+    double max_hourly_usd;
+    bool dry_run;
 };
 
 /* clang-format off */
@@ -68,9 +73,11 @@ static const struct field submit_fields[] = {
      .unit = "s",
      .help = "Longest run time, as in 90s or 2h (default: no limit)."},
     {"env", SUBMIT(LIST, env), .value = "NAME=VALUE", .help = "Environment variable."},
-    {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP", .preset = "local",
-     .help = "This machine (local, the default), any host of the configuration (ssh), or a group "
-             "of hosts."},
+    {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP|cloud|aws|azure|gcp", .preset = "local",
+     .help = "This machine (local, the default), any host of the configuration (ssh), a group of "
+             "hosts, or the cheapest machine of any cloud (cloud) or of one (aws), which is "
+             "launched for the job and terminated after it."},
+    APP_JOB_MARKET_FIELDS(struct submit_request, ),
     {"image", SUBMIT(TEXT, image), .value = "NAME",
      .help = "Container image to run in, by podman or docker where the job runs."},
     {"checkpoint_s", SUBMIT(DURATION, checkpoint_s), .option = "--checkpoint", .value = "TIME",
@@ -82,15 +89,19 @@ static const struct field submit_fields[] = {
              "[TRADEWIND_METRIC] NAME STEP VALUE."},
     {"continue", SUBMIT(INT, continues), APP_JOB_NUMBER,
      .help = "Start from the checkpoint that this job left."},
+    APP_DRY_RUN_FIELD(struct submit_request, dry_run),
 };
 /* clang-format on */
 
 static const struct field submitted_fields[] = {
-    {"id", FIELD(INT, struct app_job_submitted, id), .help = "Number of the job."},
+    {"id", FIELD(INT, struct app_job_submitted, id), .omit_none = true,
+     .help = "Number of the job."},
     {"state", FIELD(ENUM, struct app_job_submitted, state), FIELD_CHOICES(lake_job_state_texts),
-     .help = "State of the job: queued."},
+     .omit_none = true, .help = "State of the job: queued."},
     {"nodes", FIELD(INT, struct app_job_submitted, nodes), .omit_none = true,
      .help = "Number of nodes: this job and those that follow it."},
+    {"price", FIELD(RECORD, struct app_job_submitted, price), .record = &app_job_price_record,
+     .omit_none = true, .help = "Of a dry run: the machine that would be launched, and its price."},
 };
 static const struct record submitted_record =
     RECORD("job_submitted", struct app_job_submitted, submitted_fields);
@@ -273,6 +284,12 @@ static int read_request(struct app *app,
         return err_wrap(e, "%s", answer_spell(out, "output", option));
     const char *on = host_group(q);
     unsigned nodes = (unsigned)q->nodes;
+    const struct config *c = app_config(app, e);
+    if (!c || app_job_is_cloud(c, on))
+        return c ? 0 : -1;
+    if (app_job_check_market(app_job_market_field(q->spot, q->region, q->max_hourly_usd), out, e) <
+        0)
+        return -1;
     return strcmp(on, "local") == 0 ? check_here(r, nodes, e)
                                     : check_group(app, on, nodes, r, out, e);
 }
@@ -383,21 +400,110 @@ static int read_gpus(struct app *app,
     return 0;
 }
 
+/* What a dry run leaves for the job. */
+static void release_planned(void *planned)
+{
+    app_job_planned_clear(planned);
+    free(planned);
+}
+
+static struct app_job_planned *plan_machine(struct app *app,
+                                            const struct submit_request *q,
+                                            struct answer *out,
+                                            const struct lake_job_request *r,
+                                            struct err *e)
+{
+    struct app_job_planned *planned = answer_take(out, app, q);
+    const struct app_job_wish wish = {.on = host_group(q),
+                                      .cpus = r->cpus,
+                                      .memory_mb = r->memory_mb,
+                                      .gpus = q->gpus,
+                                      .nodes = (unsigned)q->nodes,
+                                      .time_limit_s = r->time_limit_s,
+                                      .spot = q->spot,
+                                      .region = q->region,
+                                      .max_hourly_usd = q->max_hourly_usd};
+
+    if (planned)
+        return planned;
+    planned = mem_zero(1, sizeof *planned);
+    if (app_job_plan_cloud(app, &wish, out, planned, e) == 0)
+        return planned;
+    release_planned(planned);
+    return NULL;
+}
+
+/* Without planned, nothing is launched. */
+static int answer_price(const struct app_job_planned *planned,
+                        unsigned nodes,
+                        double time_limit_s,
+                        struct answer *out,
+                        struct err *e)
+{
+    struct app_job_submitted dry = {.id = FIELD_NONE, .nodes = FIELD_NONE};
+    struct app_job_price price;
+
+    if (planned && app_job_price_planned(planned, nodes, time_limit_s, out->arena, &price, e) < 0)
+        return -1;
+    dry.price = planned ? &price : NULL;
+    return answer_head(out, &dry, e);
+}
+
+static int submit_checked(struct app *app,
+                          const struct submit_request *q,
+                          struct lake_job_request *r,
+                          struct job_details *d,
+                          struct answer *out,
+                          struct err *e)
+{
+    AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
+
+    return app_job_source_read(app, q->input, q->code, out, &source, e) < 0
+               ? -1
+               : submit_with(app, r, d, &source, out, e);
+}
+
+static int submit_to_cloud(struct app *app,
+                           const struct submit_request *q,
+                           struct lake_job_request *r,
+                           struct job_details *d,
+                           struct answer *out,
+                           struct err *e)
+{
+    struct app_job_planned *planned = plan_machine(app, q, out, r, e);
+    int result;
+
+    if (!planned)
+        return -1;
+    d->nodes = (unsigned)q->nodes;
+    if (q->dry_run) {
+        result = answer_price(planned, d->nodes, r->time_limit_s, out, e);
+        answer_leave(out, app, q, planned, release_planned);
+        return result;
+    }
+    app_job_take_planned(planned, r, d);
+    result = submit_checked(app, q, r, d, out, e);
+    release_planned(planned);
+    return result;
+}
+
 static int run_submit(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct submit_request *q = request;
-    AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
     struct lake_job_request r = {0};
     struct job_details d = {.on = host_group(q)};
 
     if (read_request(app, q, out, &r, e) < 0 || app_job_read_envs(&q->env, out, &d, e) < 0 ||
         app_job_read_metrics(q->metrics, out, &d.json_metrics, e) < 0 ||
         read_image(q, out, &d, e) < 0 || !app_home(app, e) ||
-        read_gpus(app, q, out, &r, &d, e) < 0 || read_checkpoint(app, q, out, &d, e) < 0 ||
-        app_job_check_month(app, e) < 0 ||
-        app_job_source_read(app, q->input, q->code, out, &source, e) < 0)
+        read_checkpoint(app, q, out, &d, e) < 0 || app_job_check_month(app, e) < 0)
         return -1;
-    return submit_with(app, &r, &d, &source, out, e);
+    if (app_job_is_cloud(app_config(app, e), d.on))
+        return submit_to_cloud(app, q, &r, &d, out, e);
+    if (read_gpus(app, q, out, &r, &d, e) < 0)
+        return -1;
+    return q->dry_run ? answer_price(NULL, d.nodes, r.time_limit_s, out, e)
+                      : submit_checked(app, q, &r, &d, out, e);
 }
 
 const struct operation job_submit_operation = {
@@ -414,11 +520,47 @@ const struct operation job_submit_operation = {
 
 /* ---- job.rerun ---- */
 
+struct rerun_request {
+    int64_t id;
+    bool dry_run;
+};
+
+static const struct field rerun_fields[] = {
+    {"id", FIELD(INT, struct rerun_request, id), APP_JOB_NUMBER, .required = true, .operand = true,
+     .help = "Number of the job."},
+    APP_DRY_RUN_FIELD(struct rerun_request, dry_run),
+};
+
+static int rerun_as(struct app *app,
+                    const struct rerun_request *q,
+                    const struct lake_job *job,
+                    struct job_details *details,
+                    struct answer *out,
+                    struct err *e)
+{
+    AUTO_CLEAR(app_job_planned) struct app_job_planned planned = {0};
+    struct lake_job_request again = job->asked;
+    struct app_job_again now;
+    bool launches = details->offer.provider[0] != 0;
+
+    if (app_job_check_month(app, e) < 0 ||
+        (launches && app_job_plan_again(app, details, out, &planned, e) < 0))
+        return -1;
+    if (q->dry_run)
+        return answer_price(launches ? &planned : NULL, details->nodes, again.time_limit_s, out, e);
+    again.rerun_of = q->id;
+    again.run = 0;
+    if (app_job_details_again(app, details, out->arena, &now, e) < 0)
+        return -1;
+    if (launches)
+        app_job_take_planned(&planned, &again, &now.details);
+    return submit(app, &again, &now.details, out, e);
+}
+
 static int run_rerun(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct app_job_id *q = request;
+    const struct rerun_request *q = request;
     AUTO_CLEAR(job_details) struct job_details details = {0};
-    struct app_job_again now;
     struct lake_job job;
     int64_t id = q->id;
 
@@ -434,16 +576,10 @@ static int run_rerun(struct app *app, const void *request, struct answer *out, s
                        (long long)id);
     /* A gang as a whole: its first node has the request. */
     if (details.nodes > 1 && details.rank) {
-        const struct app_job_id first = {.id = id - details.rank};
+        const struct rerun_request first = {.id = id - details.rank, .dry_run = q->dry_run};
         return run_rerun(app, &first, out, e);
     }
-    if (app_job_check_month(app, e) < 0 ||
-        app_job_details_again(app, &details, out->arena, &now, e) < 0)
-        return -1;
-    struct lake_job_request again = job.asked;
-    again.rerun_of = id;
-    again.run = 0;
-    return submit(app, &again, &now.details, out, e);
+    return rerun_as(app, q, &job, &details, out, e);
 }
 
 const struct operation job_rerun_operation = {
@@ -451,9 +587,8 @@ const struct operation job_rerun_operation = {
     .summary = "Submit a job again, as a new job.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &app_job_id_record,
+    REQUEST(struct rerun_request, rerun_fields),
     .answer = &submitted_record,
     .bills = true,
-    .quote = &job_price_operation,
     .run = run_rerun,
 };

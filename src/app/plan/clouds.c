@@ -76,24 +76,34 @@ bool app_plan_allows_cloud(const struct app_plan *p, const char *cloud)
 
 #define COPY(into, from) snprintf((into), sizeof(into), "%s", (from))
 
+void app_plan_fill_offer(const struct catalog *c,
+                         const struct catalog_kind *kind,
+                         const struct catalog_offer *offer,
+                         bool spot,
+                         struct job_offer *out)
+{
+    *out = (struct job_offer){.spot = spot,
+                              .price_usd_per_hour = spot ? offer->spot_usd : offer->price_usd};
+    COPY(out->provider, catalog_text(c, kind->cloud));
+    COPY(out->region, catalog_text(c, c->places[offer->place].region));
+    COPY(out->zone, catalog_text(c, offer->zone));
+    COPY(out->instance_type, catalog_text(c, kind->instance_type));
+    COPY(out->accelerator, catalog_text(c, kind->accelerator));
+    if (kind->accelerator_count > 0)
+        out->accelerators = kind->accelerator_count;
+    if (kind->vcpus > 0)
+        out->cpus = kind->vcpus;
+    if (kind->memory_gib > 0)
+        out->memory_gb = kind->memory_gib;
+}
+
 void app_plan_offer(const struct app_plan *p, size_t stage, struct job_offer *out)
 {
-    const struct catalog *c = p->catalog;
     const struct plan_stage *s = &p->answer.plan.stages[stage];
-    const struct catalog_place *place = &c->places[s->place];
 
-    *out = (struct job_offer){.spot = s->spot, .price_usd_per_hour = s->price_usd_per_hour};
-    COPY(out->provider, catalog_text(c, place->cloud));
-    COPY(out->region, catalog_text(c, place->region));
-    COPY(out->zone, plan_zone(c, &p->spec->stages[stage], s));
-    COPY(out->instance_type, catalog_text(c, s->kind->instance_type));
-    COPY(out->accelerator, catalog_text(c, s->kind->accelerator));
-    if (s->kind->accelerator_count > 0)
-        out->accelerators = s->kind->accelerator_count;
-    if (s->kind->vcpus > 0)
-        out->cpus = s->kind->vcpus;
-    if (s->kind->memory_gib > 0)
-        out->memory_gb = s->kind->memory_gib;
+    app_plan_fill_offer(p->catalog, s->kind, s->offer, s->spot, out);
+    out->price_usd_per_hour = s->price_usd_per_hour;
+    COPY(out->zone, plan_zone(p->catalog, &p->spec->stages[stage], s));
     const struct spec_stage *asked = &p->spec->stages[s->stage];
     for (size_t i = 0; i < asked->n_alternatives; i++) {
         const struct spec_resources *r = &asked->alternatives[i];
@@ -109,18 +119,13 @@ bool app_plan_allows(void *context,
                      bool spot)
 {
     const struct app_plan *p = context;
-    const struct catalog *c = p->catalog;
-    struct job_offer o = {.spot = spot};
+    struct job_offer o;
 
-    if (!app_plan_allows_cloud(p, catalog_text(c, kind->cloud)))
+    if (!app_plan_allows_cloud(p, catalog_text(p->catalog, kind->cloud)))
         return false;
     if (!p->allows)
         return true;
-    COPY(o.provider, catalog_text(c, kind->cloud));
-    COPY(o.region, catalog_text(c, c->places[offer->place].region));
-    COPY(o.zone, catalog_text(c, offer->zone));
-    COPY(o.instance_type, catalog_text(c, kind->instance_type));
-    COPY(o.accelerator, catalog_text(c, kind->accelerator));
+    app_plan_fill_offer(p->catalog, kind, offer, spot, &o);
     return p->allows(p->allows_context, &o);
 }
 
@@ -158,9 +163,7 @@ int app_plan_open_recorded(
     AUTO_JSON json_t *root = json_loads(text, 0, NULL);
     json_t *plan = json_object_get(root, "plan");
     const char *on = json_string_value(json_object_get(root, "on"));
-    /* Nobody is answered; errors spell fields as the record does. */
-    const struct answer none = {
-        .request = &app_plan_request_record, .spelling = FIELD_AS_NAME, .arena = arena};
+    const struct answer none = {.arena = arena, .request = &app_plan_request_record};
     struct plan_request q = {0};
 
     if (!plan || !on)

@@ -199,16 +199,41 @@ bool app_plan_allows(void *context,
                      const struct catalog_kind *kind,
                      const struct catalog_offer *offer,
                      bool spot);
+/* A machine of the catalog as records have it. */
+void app_plan_fill_offer(const struct catalog *c,
+                         const struct catalog_kind *kind,
+                         const struct catalog_offer *offer,
+                         bool spot,
+                         struct job_offer *out);
 /* The offer of a stage that is planned. */
 void app_plan_offer(const struct app_plan *p, size_t stage, struct job_offer *out);
 /* The request as JSON, with the text of the pipeline. New string; NULL: e. */
 char *app_plan_request_text(const struct app_plan *p, const char *on, struct err *e);
 /* app_plan_open and app_plan_limit_clouds with such a text. Texts are in the arena. */
-int app_plan_open_recorded(struct app *app,
-                           struct app_plan *p,
-                           const char *text,
-                           struct arena *arena,
-                           struct err *e);
+int app_plan_open_recorded(
+    struct app *app, struct app_plan *p, const char *text, struct arena *arena, struct err *e);
+
+/* Machines that must be near each other: of one region. */
+struct app_plan_node {
+    const char *cloud, *region; /* NULL = any */
+    const char *instance_type;  /* NULL = any of at least this size */
+    double cpus, memory_gb;     /* 0 = any */
+    bool spot;
+    unsigned count;
+};
+/* The catalog and the clouds of `on`, for app_plan_nodes. */
+int app_plan_open_nodes(struct app *app, struct app_plan *p, const char *on, struct err *e);
+/* What a record has of them instead of the request of a plan. New string. */
+char *app_plan_nodes_request(bool keeps_region);
+bool app_plan_request_is_of_nodes(const char *request);
+bool app_plan_request_keeps_region(const char *request);
+/* The offers of the region where all together cost least, one for each of the n. ERR_NOFIT: none
+ * has all of them. */
+int app_plan_nodes(const struct app_plan *p,
+                   const struct app_plan_node *nodes,
+                   size_t n,
+                   struct job_offer *out,
+                   struct err *e);
 
 /* The best plan within each cloud that offers something for every stage, as far as the time for
  * side questions allows. Cannot fail: there is a plan already. */

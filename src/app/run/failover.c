@@ -185,7 +185,80 @@ static int replan_stages(
     return 0;
 }
 
-static int replan_run(struct failover *f, struct job_offer *offer, struct err *e)
+/* ---- what no pipeline planned ---- */
+
+static struct app_plan_node node_of(const struct job_offer *o, unsigned count)
+{
+    return (struct app_plan_node){
+        .cloud = o->provider, .instance_type = o->instance_type, .spot = o->spot, .count = count};
+}
+
+static int record_nodes(struct failover *f,
+                        const struct run *run,
+                        size_t i,
+                        const struct job_offer offers[2],
+                        struct err *e)
+{
+    struct run_stage_plan p = run->stages[i].plan;
+    unsigned nodes = p.nodes ? p.nodes : 1;
+    struct runs *runs = app_runs(f->app, e);
+
+    p.offer = offers[0];
+    AUTO_MEM char *place = app_plan_location_text(p.offer.provider, p.offer.region, p.offer.zone);
+    p.place = place;
+    p.instance_type = p.offer.instance_type;
+    p.price_usd_per_hour = p.offer.price_usd_per_hour * (nodes - p.servers);
+    if (p.servers) {
+        p.server_offer = offers[1];
+        p.server_usd_per_hour = p.server_offer.price_usd_per_hour * p.servers;
+        p.price_usd_per_hour += p.server_usd_per_hour;
+    }
+    return runs ? runs_set_plan(runs, run->id, i, &p, e) : -1;
+}
+
+/* A training cluster keeps its types and takes another region, unless the user chose that. A worker
+ * of a geo run stays in the region of its data and takes another type. */
+static int replan_nodes(struct failover *f,
+                        const struct run *run,
+                        size_t i,
+                        struct job_offer *offer,
+                        struct job_offer *server,
+                        struct err *e)
+{
+    const struct run_stage_plan *p = &run->stages[i].plan;
+    unsigned nodes = p->nodes ? p->nodes : 1;
+    struct app_plan_node wanted[2] = {node_of(&p->offer, nodes - p->servers),
+                                      node_of(&p->server_offer, p->servers)};
+    struct job_offer found[2];
+
+    if (app_plan_request_keeps_region(run->request))
+        wanted[0].region = wanted[1].region = p->offer.region;
+    if (!p->servers) {
+        wanted[0].instance_type = NULL;
+        wanted[0].cpus = p->offer.cpus;
+        wanted[0].memory_gb = p->offer.memory_gb;
+    }
+    if (app_plan_open_nodes(f->app, f->plan, p->offer.provider, e) < 0)
+        return -1;
+    f->plan->allows = allows;
+    f->plan->allows_context = f;
+    if (app_plan_nodes(f->plan, wanted, p->servers ? 2 : 1, found, e) < 0)
+        return -1;
+    for (size_t k = 0; k < (p->servers ? 2 : 1); k++) {
+        const struct job_offer *before = k ? &p->server_offer : &p->offer;
+        COPY(found[k].image, before->image);
+        found[k].disk_gb = before->disk_gb;
+    }
+    *offer = found[0];
+    if (p->servers)
+        *server = found[1];
+    return record_nodes(f, run, i, found, e);
+}
+
+static int replan_run(struct failover *f,
+                      struct job_offer *offer,
+                      struct job_offer *server,
+                      struct err *e)
 {
     AUTO_CLEAR(run) struct run run = {0};
     struct runs *runs = app_runs(f->app, e);
@@ -195,6 +268,8 @@ static int replan_run(struct failover *f, struct job_offer *offer, struct err *e
         return -1;
     while (i < run.n_stages && strcmp(run.stages[i].plan.name, f->question->stage) != 0)
         i++;
+    if (i < run.n_stages && app_plan_request_is_of_nodes(run.request))
+        return replan_nodes(f, &run, i, offer, server, e);
     if (i == run.n_stages || !run.request[0])
         return err_set(e, ERR_NOFIT, "the stage was planned for this offer alone");
     if (app_plan_open_recorded(f->app, f->plan, run.request, f->arena, e) < 0)
@@ -207,6 +282,7 @@ static int replan_run(struct failover *f, struct job_offer *offer, struct err *e
 int app_run_failover(const struct broker_options *o,
                      const struct broker_replan *question,
                      struct job_offer *offer,
+                     struct job_offer *server,
                      struct err *e)
 {
     const struct app_options options = {.home = o->home, .role = APP_ADMIN, .variable = variable};
@@ -220,5 +296,6 @@ int app_run_failover(const struct broker_options *o,
         return err_set(e, ERR_NOFIT, "too many refusals");
     for (size_t i = 0; i < question->n; i++)
         f.blocks[i] = block_of(&question->refusals[i]);
-    return question->run ? replan_run(&f, offer, e) : replan_job(&f, offer, e);
+    *server = (struct job_offer){0};
+    return question->run ? replan_run(&f, offer, server, e) : replan_job(&f, offer, e);
 }

@@ -33,6 +33,7 @@ struct app_run_stage {
     int64_t nodes, attempts;
     int64_t servers;                   /* parameter servers among the nodes */
     int64_t resumed_job, repeated_job; /* FIELD_NONE = none */
+    const void *offer;                 /* struct app_offer, on a cloud */
 };
 extern const struct record app_run_stage_record;
 
@@ -60,6 +61,7 @@ struct app_run {
     /* Of run.get alone. */
     struct field_records stages;   /* struct app_run_stage */
     struct field_records machines; /* struct app_run_machine, of a simulated run */
+    struct field_records refusals; /* struct app_refusal: launches that clouds refused */
     double busy_s;                 /* of all jobs together, those that were lost included */
     struct app_values values;      /* of run.get: params, series; of run.list: metrics besides */
 };
@@ -99,10 +101,6 @@ struct app_run_get_request {
 };
 extern const struct record app_run_get_record;
 /* clang-format off */
-/* Of requests that start something: the command line asks after a dry run, and has no option. */
-#define APP_DRY_RUN_FIELD(type, member)                                                            \
-    {"dry_run", FIELD(BOOL, type, member), .is_remote_only = true,                                 \
-     .help = "Start nothing: answer with what would be started."}
 #define APP_RUN_FIELD(type, member)                                                                \
     {"run", FIELD(INT, type, member), .help = "Number of the run.", .required = true, .least = 1,  \
      .most = 9e15, .operand = true, .value = "RUN"}

@@ -1,5 +1,6 @@
 /* show: the operation that shows a run with its bill. `tradewind run show` calls it; what lists and
  * watches runs reads them here. */
+#include "app/job/cloud.h"
 #include "app/job/job.h"
 #include "app/run/run.h"
 #include "base/buf.h"
@@ -156,6 +157,8 @@ static const struct field stage_fields[] = {
     {"instance_type", STAGE(TEXT, instance_type),
      .help = "Planned instance type.", .heading = "planned on", .cut_rank = 1, .least_width = 4},
     {"spot", STAGE(BOOL, spot), .help = "Whether it is planned on spot."},
+    {"offer", STAGE(RECORD, offer), .record = &app_offer_record, .omit_none = true,
+     .help = "Machine of a cloud that it is planned for, after refusals the next one."},
     {"planned_s", STAGE(DURATION, planned_s), .unit = "s",
      .help = "Planned time.", .heading = "planned"},
     {"runtime_s", STAGE(DURATION, runtime_s), .unit = "s",
@@ -262,6 +265,8 @@ static const struct field run_fields[] = {
      .help = "Cost until now: of its jobs, or of simulated machines."},
     {"machines", FIELD(RECORDS, struct app_run, machines), .record = &app_run_machine_record,
      .help = "Machines of a simulated run.", .is_absent = is_not_simulated},
+    {"refusals", FIELD(RECORDS, struct app_run, refusals), .record = &app_refusal_record,
+     .omit_none = true, .help = "Launches that clouds refused, the first one first."},
     {"params", FIELD(JSON, struct app_run, values.params),
      .help = "Parameters of its jobs; STAGE.NAME where stages differ."},
     {"metrics", FIELD(JSON, struct app_run, values.series),
@@ -355,7 +360,7 @@ static int read_stage(struct app *app,
     };
     run->busy_s += is_paid ? job.busy_s : 0;
     run->cost_microusd += is_paid ? job.cost_microusd : 0;
-    return 0;
+    return app_offer_show(&s->plan.offer, a, &out->offer, e);
 }
 
 struct machine_list {
@@ -425,7 +430,8 @@ int app_run_read(
         if (read_stage(app, &open, &r->stages[i], a, out, &stages[i], e) < 0)
             return -1;
     out->stages = (struct field_records){stages, r->n_stages};
-    return app_run_is_simulated(r) ? read_machines(app, r, a, out, e) : 0;
+    return app_run_is_simulated(r) ? read_machines(app, r, a, out, e)
+                                   : app_job_refusals(app, 0, r->id, a, &out->refusals, e);
 }
 
 /* ---- until it is over ---- */

@@ -78,7 +78,7 @@ static const struct field request_fields[] = {
     PLAN_PIPELINE_FIELDS(struct start_request, plan.),
     PLAN_GOAL_FIELDS(struct start_request, plan.),
     PLAN_WORLD_FIELDS(struct start_request, plan.),
-    {"on", FIELD(TEXT, struct start_request, on), .value = "local|sim|ssh|GROUP|cloud|aws",
+    {"on", FIELD(TEXT, struct start_request, on), .value = "local|sim|ssh|GROUP|cloud|aws|azure|gcp",
      .help = "Where to run: locally with real work (the default), on all hosts of the configuration "
              "(ssh), on those of a group, on machines that are launched in any cloud (cloud) or in "
              "one (aws); the command line simulates with sim (run.simulate)."},

@@ -36,8 +36,12 @@ void sweep_pipeline_free(struct sweep_pipeline *p)
     free(p);
 }
 
-struct sweep_pipeline *sweep_pipeline_open(
-    struct app *app, const char *file, bool without_gpus, const struct answer *out, struct err *e)
+struct sweep_pipeline *sweep_pipeline_open(struct app *app,
+                                           const char *file,
+                                           const char *on,
+                                           bool without_gpus,
+                                           const struct answer *out,
+                                           struct err *e)
 {
     AUTO(sweep_pipeline) struct sweep_pipeline *p = mem_zero(1, sizeof *p);
     const struct config *c = app_config(app, e);
@@ -54,9 +58,10 @@ struct sweep_pipeline *sweep_pipeline_open(
     p->out = *out;
     p->out.request = run_start_operation.request;
     p->plan = mem_zero(1, sizeof *p->plan);
-    if (!c || app_run_location_find(c, NULL, "on", &p->location, e) < 0 ||
-        app_plan_open(p->plan, app, &q, &p->out, e) < 0 || app_plan_ask(p->plan, false, e) < 0 ||
-        app_run_check_plan(p->plan, e) < 0)
+    if (!c || app_run_location_find(c, on, "on", &p->location, e) < 0 ||
+        app_plan_open(p->plan, app, &q, &p->out, e) < 0 ||
+        (p->location.is_cloud && app_plan_limit_clouds(app, p->plan, on, e) < 0) ||
+        app_plan_ask(p->plan, false, e) < 0 || app_run_check_plan(p->plan, e) < 0)
         return NULL;
     p->without_gpus = without_gpus;
     p->gpus = app_run_gpus_new(app, p->plan, &p->location, e);

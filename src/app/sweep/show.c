@@ -2,6 +2,28 @@
 #include "app/sweep/trials.h"
 #include "broker/learn/profile.h"
 
+/* clang-format off */
+#define TRIAL(TYPE, member) FIELD(TYPE, struct app_sweep_trial, member)
+static const struct field trial_fields[] = {
+    {"rank", TRIAL(INT, rank), .help = "Rank by the metric, 1 is the best; finished trials first.",
+     .heading = "rank"},
+    {"state", TRIAL(TEXT, state), .heading = "state",
+     .help = "State as of a job; stopped: halving stopped the trial."},
+    {"params", TRIAL(JSON, params), .help = "Parameters that differ between trials."},
+    {"value", TRIAL(REAL, value), .help = "Last value of the metric.", .heading = "value"},
+    {"step", TRIAL(REAL, step), .help = "Step of that value."},
+    {"runtime_s", TRIAL(DURATION, runtime_s), .unit = "s", .heading = "time",
+     .help = "Time that its jobs ran."},
+    {"cost_usd", TRIAL(MONEY, cost_microusd), .unit = "USD", .heading = "cost", .help = "Cost."},
+    {"jobs", TRIAL(INTS, jobs), .help = "Its jobs, one after the other."},
+    {"run", TRIAL(INT, run), .omit_none = true, .help = "Run of the pipeline."},
+    {"output", TRIAL(TEXT, output), .help = "Set version that it made."},
+    {"best", TRIAL(BOOL, best), .help = "Whether it is the best finished trial."},
+};
+const struct record app_sweep_trial_record =
+    RECORD("sweep_trial", struct app_sweep_trial, trial_fields);
+/* clang-format on */
+
 struct get_request {
     const char *name;
 };

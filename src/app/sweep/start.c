@@ -1,6 +1,7 @@
 /* start: the operation sweep.start: makes the trials of a sweep, starts them as slots become free,
  * and ranks them. `tradewind sweep` calls it. All state is in the records of jobs and runs, so that
  * the same request continues what a killed one began. */
+#include "app/job/cloud.h"
 #include "app/job/gpus.h"
 #include "app/job/resources.h"
 #include "app/sweep/trials.h"
@@ -43,6 +44,10 @@ struct sweep_request {
     const char *output, *input, *code;
     double cpus;
     const char *memory, *gpus, *metrics;
+    const char *on;
+    bool spot;
+    const char *region;
+    double max_hourly_usd;
     bool without_gpus, wait;
 };
 
@@ -95,6 +100,10 @@ static const struct field sweep_fields[] = {
     {"metrics", SWEEP(TEXT, metrics), .value = "json",
      .help = "json: lines such as {\"loss\": 0.4, \"step\": 10} that trials print are metrics, "
              "besides lines [TRADEWIND_METRIC] NAME STEP VALUE."},
+    {"on", SWEEP(TEXT, on), .value = "local|cloud|aws|azure|gcp", .preset = "local",
+     .help = "This machine (the default), or machines that are launched in any cloud (cloud) or in "
+             "one (aws), and terminated after their trial."},
+    APP_JOB_MARKET_FIELDS(struct sweep_request, ),
     {"without_gpus", SWEEP(BOOL, without_gpus),
      .help = "Run stages of a pipeline without the accelerators that this machine does not have."},
     {"wait", SWEEP(BOOL, wait), .is_remote_only = true,
@@ -114,6 +123,8 @@ struct sweep {
     struct lake_job_request size;
     struct job_details envs; /* the variables of all trials */
     struct app_job_gpus gpus;
+    bool is_cloud;
+    struct app_job_planned planned; /* on a cloud: of the jobs */
     bool json_metrics;
     struct app_job_source source;
     struct sweep_pipeline *pipeline;
@@ -127,6 +138,7 @@ struct sweep {
 static void sweep_clear(struct sweep *s)
 {
     sweep_pipeline_free(s->pipeline);
+    app_job_planned_clear(&s->planned);
     app_job_source_clear(&s->source);
     sweep_trials_clear(&s->trials);
     space_trials_clear(&s->rows);
@@ -170,6 +182,41 @@ static int check_options(const struct sweep_request *q, const struct answer *out
                        answer_spell(out, "without_gpus", option),
                        answer_spell(out, "params", other));
     return 0;
+}
+
+/* Where trials run. */
+static int check_location(struct sweep *s, struct err *e)
+{
+    const struct sweep_request *q = s->q;
+    const struct config *c = app_config(s->app, e);
+    const char *field = app_job_market_field(q->spot, q->region, q->max_hourly_usd);
+    char option[64];
+
+    if (!c)
+        return -1;
+    s->is_cloud = app_job_is_cloud(c, q->on);
+    if (!s->is_cloud && strcmp(q->on, "local") != 0)
+        return err_set(e, ERR_USAGE, "%s %.60s: trials run locally or on clouds",
+                       answer_spell(s->out, "on", option), q->on);
+    if (field && q->param.n)
+        return err_set(e, ERR_USAGE, "the pipeline file says what %s is",
+                       answer_spell(s->out, field, option));
+    return s->is_cloud ? 0 : app_job_check_market(field, s->out, e);
+}
+
+/* All trials of a command are planned alike. */
+static int plan_machine(struct sweep *s, struct err *e)
+{
+    const struct app_job_wish wish = {.on = s->q->on,
+                                      .cpus = s->size.cpus,
+                                      .memory_mb = s->size.memory_mb,
+                                      .gpus = s->q->gpus,
+                                      .nodes = 1,
+                                      .spot = s->q->spot,
+                                      .region = s->q->region,
+                                      .max_hourly_usd = s->q->max_hourly_usd};
+
+    return app_job_plan_cloud(s->app, &wish, s->out, &s->planned, e);
 }
 
 static int read_space(struct sweep *s, struct err *e)
@@ -235,6 +282,7 @@ static int read_request(struct sweep *s, struct err *e)
     char option[64];
 
     if (broker_profile_name_check(q->name, e) < 0 || check_options(q, s->out, e) < 0 ||
+        check_location(s, e) < 0 ||
         app_job_read_metrics(q->metrics, s->out, &s->json_metrics, e) < 0 || read_space(s, e) < 0)
         return -1;
     fill_plan(s);
@@ -244,6 +292,9 @@ static int read_request(struct sweep *s, struct err *e)
         return -1;
     if (s->plan.is_pipeline)
         return 0;
+    if (s->is_cloud)
+        return app_job_read_size(q->cpus, q->memory, s->out, &s->size, e) < 0 ? -1
+                                                                              : plan_machine(s, e);
     return app_job_read_size(q->cpus, q->memory, s->out, &s->size, e) < 0 ||
                    app_job_check_local(&s->size, e) < 0
                ? -1
@@ -341,6 +392,13 @@ static char *details_of(const struct sweep *s, const struct sweep_trial *trial, 
         .n_envs = s->envs.n_envs,
     };
     app_job_gpus_set(&s->gpus, &details);
+    if (s->is_cloud) {
+        /* The size stays as it was asked for: it tells trials apart when the sweep goes on. */
+        struct lake_job_request ignored = {0};
+        app_job_take_planned(&s->planned, &ignored, &details);
+        details.on = s->q->on;
+        details.n_submitter = 0;
+    }
     return job_details_text(&details, e);
 }
 
@@ -676,7 +734,8 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
     if (read_request(&s, e) < 0 || !(home = app_home(app, e)) || make_trials(&s, e) < 0)
         return -1;
     if (s.plan.is_pipeline)
-        s.pipeline = sweep_pipeline_open(app, s.q->command.items[0], s.q->without_gpus, out, e);
+        s.pipeline =
+            sweep_pipeline_open(app, s.q->command.items[0], s.q->on, s.q->without_gpus, out, e);
     if (s.plan.is_pipeline ? !s.pipeline
                            : app_job_source_read(app, s.q->input, s.q->code, out, &s.source, e) < 0)
         return -1;
@@ -697,26 +756,6 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
 }
 
 /* clang-format off */
-#define TRIAL(TYPE, member) FIELD(TYPE, struct app_sweep_trial, member)
-static const struct field trial_fields[] = {
-    {"rank", TRIAL(INT, rank), .help = "Rank by the metric, 1 is the best; finished trials first.",
-     .heading = "rank"},
-    {"state", TRIAL(TEXT, state), .heading = "state",
-     .help = "State as of a job; stopped: halving stopped the trial."},
-    {"params", TRIAL(JSON, params), .help = "Parameters that differ between trials."},
-    {"value", TRIAL(REAL, value), .help = "Last value of the metric.", .heading = "value"},
-    {"step", TRIAL(REAL, step), .help = "Step of that value."},
-    {"runtime_s", TRIAL(DURATION, runtime_s), .unit = "s", .heading = "time",
-     .help = "Time that its jobs ran."},
-    {"cost_usd", TRIAL(MONEY, cost_microusd), .unit = "USD", .heading = "cost", .help = "Cost."},
-    {"jobs", TRIAL(INTS, jobs), .help = "Its jobs, one after the other."},
-    {"run", TRIAL(INT, run), .omit_none = true, .help = "Run of the pipeline."},
-    {"output", TRIAL(TEXT, output), .help = "Set version that it made."},
-    {"best", TRIAL(BOOL, best), .help = "Whether it is the best finished trial."},
-};
-const struct record app_sweep_trial_record =
-    RECORD("sweep_trial", struct app_sweep_trial, trial_fields);
-
 #define HEAD(TYPE, member) FIELD(TYPE, struct app_sweep, member)
 static const struct field started_fields[] = {
     {"name", HEAD(TEXT, name), .help = "Name of the sweep."},

@@ -99,8 +99,12 @@ void app_sweep_clear(struct app_sweep *report);
 struct sweep_pipeline;
 /* Reads and plans the pipeline file, once for all trials. NULL: e; ERR_NOFIT when a stage asks for
  * GPUs that are not there, unless it may run without. */
-struct sweep_pipeline *sweep_pipeline_open(
-    struct app *app, const char *file, bool without_gpus, const struct answer *out, struct err *e);
+struct sweep_pipeline *sweep_pipeline_open(struct app *app,
+                                           const char *file,
+                                           const char *on, /* "local", or clouds */
+                                           bool without_gpus,
+                                           const struct answer *out,
+                                           struct err *e);
 void sweep_pipeline_free(struct sweep_pipeline *p);
 AUTO_DEFINE(sweep_pipeline)
 /* ERR_USAGE when no stage makes the set. */

@@ -132,6 +132,8 @@ char *run_plan_text(const struct run_stage_plan *p)
     json_object_set_new(o, "planned_microusd", json_integer(p->planned_microusd));
     if (p->offer.provider[0])
         json_object_set_new(o, "offer", job_offer_json(&p->offer));
+    if (p->server_offer.provider[0])
+        json_object_set_new(o, "server_offer", job_offer_json(&p->server_offer));
     return json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
@@ -293,6 +295,7 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .planned_microusd = whole_of(&r, "planned_microusd"),
         };
         job_offer_read(json_object_get(object, "offer"), &out->offer);
+        job_offer_read(json_object_get(object, "server_offer"), &out->server_offer);
         out->command = texts_of(&r, "command", &out->n_command);
         out->picks = texts_of(&r, "picks", &out->n_picks);
         out->outputs = texts_of(&r, "outputs", &out->n_outputs);

@@ -114,7 +114,8 @@ struct run_stage_plan {
     double batch;               /* its size, for what is learned of it; 0 = not said */
     double planned_s;
     int64_t planned_microusd;
-    struct job_offer offer; /* on a cloud: of each node; provider "" = none */
+    struct job_offer offer;        /* on a cloud: of each node; provider "" = none */
+    struct job_offer server_offer; /* of a training cluster on a cloud: of its servers */
 };
 
 /* The plan as JSON text, for runs.c; new string. Parsed strings go to the arena, ERR_IO for what is
@@ -199,11 +200,8 @@ int runs_set_stage(struct runs *r,
                    struct err *e);
 /* Stages that wait, or one that is being launched, are planned elsewhere: each plan replaces the
  * recorded one. */
-int runs_set_plan(struct runs *r,
-                  int64_t run,
-                  size_t stage,
-                  const struct run_stage_plan *plan,
-                  struct err *e);
+int runs_set_plan(
+    struct runs *r, int64_t run, size_t stage, const struct run_stage_plan *plan, struct err *e);
 int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reason, struct err *e);
 /* A run that did not finish goes on: what its stages have finished stays, the others wait again. */
 int runs_reopen(struct runs *r, int64_t run, struct err *e);

@@ -61,6 +61,9 @@ struct remote {
     bool waits;             /* the lake has the job queued, with a reason, until there is a host */
     int64_t gang_until_ms;  /* the gang asks for machines again at this time */
     unsigned gang_waits;    /* number of times that the gang released its machines */
+    unsigned gang_moves;    /* number of times that it moved to other offers */
+    bool is_moving;         /* to `next`, as soon as no worker thread has the attempt */
+    struct job_offer next;  /* of a cloud: what the gang moved to last */
     char told[LAUNCH_NOTE_BYTES]; /* what the lake has of the launch */
     enum cloud_failure refused;   /* why the last provisioning failed */
     int64_t silent_since_ms;      /* the host does not answer since; 0 = it does */

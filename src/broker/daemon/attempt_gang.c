@@ -75,9 +75,16 @@ void attempt_gang_release(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
-    if (r->machine.facts.token[0])
-        hosts_clear(b, &r->machine, "others of its gang have none", false);
+    if (r->machine.facts.token[0]) {
+        hosts_clear(b, &r->machine,
+                    r->is_moving ? "its gang moves" : "others of its gang have none", false);
+        /* Machines of clouds are not had again by the same token. */
+        r->attempt += r->launch.offer.provider[0] != 0;
+    }
     r->machine = (struct machine){0};
+    if (r->is_moving)
+        r->launch.offer = r->next;
+    r->is_moving = false;
     j->retry_ms = r->gang_until_ms;
 }
 
@@ -104,6 +111,73 @@ void attempt_gang_wait(struct broker *b, struct attempt *j)
         node->remote->gang_waits = times + 1;
         attempt_fire(b, node, EVENT_GANG_FULL);
     }
+}
+
+/* A cloud refused a machine: nodes elsewhere would not reach each other well. */
+void attempt_gang_move(struct broker *b, struct attempt *j)
+{
+    const struct launch_progress to = j->remote->launch;
+    int64_t now_ms = time_monotonic_ms();
+
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        struct attempt *node = broker_find_attempt(b, node_id(j, rank));
+        if (!node || !node->remote || !is_before_fetch(node))
+            continue;
+        bool is_server = rank < j->details.servers && to.servers.provider[0];
+        const struct job_offer *next = is_server ? &to.servers : &to.workers;
+        /* Nodes that were refused at the same time found the same. */
+        if (node != j && node->remote->gang_moves && job_offer_same(next, &node->remote->next))
+            continue;
+        node->remote->next = *next;
+        node->remote->is_moving = true;
+        node->remote->gang_moves++;
+        node->remote->gang_until_ms = now_ms;
+        attempt_fire(b, node, EVENT_GANG_FULL);
+    }
+}
+
+static bool is_apart(const struct attempt *j, const struct attempt *first)
+{
+    const struct job_offer *a = &j->remote->launch.offer, *b = &first->remote->launch.offer;
+
+    return strcmp(a->provider, b->provider) != 0 || strcmp(a->region, b->region) != 0;
+}
+
+/* A broker that was killed while a gang moved has left machines in both regions. True: the node
+ * follows the first one. */
+static bool follows(struct broker *b, struct attempt *j, const struct attempt *first)
+{
+    struct job_offer next = first->remote->launch.offer;
+
+    if (!is_before_fetch(j) || !is_before_fetch(first) || !is_apart(j, first))
+        return false;
+    /* Of a training cluster its server may be of another type. */
+    if (j->details.servers && !strcmp(next.provider, j->remote->launch.offer.provider)) {
+        const char *region = first->remote->launch.offer.region;
+        next = j->remote->launch.offer;
+        snprintf(next.region, sizeof next.region, "%s", region);
+        next.zone[0] = 0;
+    }
+    j->remote->next = next;
+    j->remote->is_moving = true;
+    j->remote->gang_until_ms = time_monotonic_ms();
+    attempt_fire(b, j, EVENT_GANG_FULL);
+    return true;
+}
+
+bool attempt_gang_is_together(struct broker *b, struct attempt *j)
+{
+    const struct attempt *first =
+        j->details.nodes > 1 ? broker_find_attempt(b, node_id(j, 0)) : NULL;
+    unsigned apart = 0;
+
+    if (!first || !first->remote || !first->remote->launch.offer.provider[0])
+        return true;
+    for (unsigned rank = 1; rank < j->details.nodes; rank++) {
+        struct attempt *node = broker_find_attempt(b, node_id(j, rank));
+        apart += node && node->remote && follows(b, node, first);
+    }
+    return apart == 0;
 }
 
 /* Waiting costs nothing: no node provisions before all can. */
@@ -142,6 +216,14 @@ enum life_event attempt_gang_answer(struct broker *b, struct attempt *j)
     return EVENT_NONE;
 }
 
+/* Machines of a cloud reach each other by addresses of their network. */
+static const char *address_of(const struct attempt *node)
+{
+    const struct cloud_machine *f = &node->remote->machine.facts;
+
+    return f->private_address[0] ? f->private_address : node->host.address;
+}
+
 void attempt_gang_tell_hosts(struct broker *b, struct attempt *j)
 {
     AUTO_CLEAR(buf) struct buf hosts;
@@ -152,7 +234,7 @@ void attempt_gang_tell_hosts(struct broker *b, struct attempt *j)
         return;
     for (unsigned rank = 0; rank < nodes; rank++) {
         const struct attempt *node = nodes > 1 ? broker_find_attempt(b, node_id(j, rank)) : j;
-        buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? node->host.address : "127.0.0.1");
+        buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? address_of(node) : "127.0.0.1");
     }
     attempt_set_nodes(j, buf_str(&hosts));
 }

@@ -8,6 +8,8 @@
 
 /* How often a machine that boots is looked at. */
 #define BOOT_LOOK_MS 3000
+/* More refusals of one gang than this lead nowhere. */
+#define GANG_MOVES_MAX 40
 
 /* ---- a host that does not answer ---- */
 
@@ -135,12 +137,18 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
         b->has_given_up = true;
     if (why->kind == ERR_NONE && !gang_waits)
         return provisioned(b, j);
-    if (r->launch.is_booting && !j->stop_wanted)
+    if (r->launch.is_booting && !j->stop_wanted && !gang_waits)
         return boot_on(b, j);
-    if (is_full || r->refused == CLOUD_UNSUPPORTED || r->refused == CLOUD_AUTH)
+    if (is_full || r->launch.is_moved || r->refused == CLOUD_UNSUPPORTED ||
+        r->refused == CLOUD_AUTH)
         r->machine = (struct machine){0}; /* which has no record */
     if (j->stop_wanted)
         return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+    if (r->launch.is_moved && (gang_waits || r->gang_moves < GANG_MOVES_MAX)) {
+        tell_launch(b, j, r->launch.note);
+        attempt_gang_move(b, j);
+        return EVENT_NONE;
+    }
     if (gang_waits)
         return EVENT_GANG_FULL;
     if (r->former.facts.token[0] && !passes)

@@ -85,8 +85,9 @@ static enum life_event gather(struct broker *b, struct attempt *j)
 {
     if (j->stop_wanted)
         return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
-    bool complete = j->state == LIFE_PREPARED ? attempt_gang_is_prepared(b, j)
-                                              : attempt_gang_has_machines(b, j);
+    bool complete = j->state == LIFE_PREPARED
+                        ? attempt_gang_is_prepared(b, j)
+                        : attempt_gang_has_machines(b, j) && attempt_gang_is_together(b, j);
     return complete ? EVENT_GANG_COMPLETE : EVENT_NONE;
 }
 

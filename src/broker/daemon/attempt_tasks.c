@@ -155,13 +155,13 @@ static int provision(struct attempt *j, const struct host_wish *hosts, struct cl
                                      .job = j->job.id,
                                      .run = j->job.asked.run,
                                      .stage = j->details.stage,
-                                     .nodes = j->details.nodes};
+                                     .nodes = j->details.nodes,
+                                     .is_server = j->details.rank < j->details.servers};
 
     if (r->launch.offer.provider[0]) {
         *e = (struct cloud_error){0};
-        /* Of a cloud, whether there are machines shows when they are launched. */
         return j->work == ACTION_ASK_GANG
-                   ? 0
+                   ? launch_ask(&wish, &r->launch, e)
                    : launch_step(&wish, &r->launch, &r->attempt, &r->machine, e);
     }
     return j->work == ACTION_PROVISION ? host_provision(hosts, &r->attempt, &r->machine, e)

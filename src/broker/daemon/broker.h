@@ -30,11 +30,13 @@ struct broker_options {
     double idle_s;       /* without clients and work for this long the broker exits */
     double store_wait_s; /* longest wait between tries to store an output */
     int ready_fd;        /* gets a line when the control socket listens; -1 = none */
-    /* The offer is replaced; plans of stages that wait are recorded. ERR_NOFIT: there is no other.
-     * Called by several threads. NULL: there never is one. */
+    /* The offer is replaced; plans of stages that wait are recorded. *server: the offer of the
+     * parameter servers of a gang, where they have their own; provider "" = they have that of the
+     * others. ERR_NOFIT: there is no other. Called by several threads. NULL: there never is one. */
     int (*replan)(const struct broker_options *o,
                   const struct broker_replan *question,
                   struct job_offer *offer,
+                  struct job_offer *server,
                   struct err *e);
 };
 

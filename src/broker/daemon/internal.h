@@ -206,6 +206,10 @@ bool attempt_gang_is_prepared(struct broker *b, const struct attempt *j);
 void attempt_gang_wait(struct broker *b, struct attempt *j);
 /* Releases the node's machine until the gang asks again. */
 void attempt_gang_release(struct broker *b, struct attempt *j);
+/* The nodes provision anew with the offers that j has found. */
+void attempt_gang_move(struct broker *b, struct attempt *j);
+/* Whether all machines are in one region; those that are not are replaced. */
+bool attempt_gang_is_together(struct broker *b, struct attempt *j);
 /* One node asks for all whether there are machines now. */
 life_fn attempt_gang_ask;
 /* The answer, of which the events go to all nodes. */

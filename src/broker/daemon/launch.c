@@ -182,12 +182,31 @@ static struct machine_order order_of(const struct provisioning *s, const char *t
             isfinite(limits->max_usd_per_hour) ? fmax(limits->max_usd_per_hour, 1e-9) : 0};
 }
 
+/* What runs at once, as far as this node knows: a server may cost more than a worker. */
+static double gang_usd_per_hour(const struct launch_wish *w, const struct launch_progress *p)
+{
+    return p->offer.price_usd_per_hour * (w->nodes > 1 && !w->is_server ? w->nodes : 1);
+}
+
+static bool never_fits(const struct provisioning *s)
+{
+    return gang_usd_per_hour(s->wish, s->progress) > s->config->limits.max_usd_per_hour;
+}
+
+static int too_expensive(const struct provisioning *s, struct cloud_error *e)
+{
+    *e = (struct cloud_error){.failure = CLOUD_INVALID};
+    return err_set(&e->err, ERR_NOFIT,
+                   "limits.max_usd_per_hour: %u machines of %.2f USD per hour cost more than %.2f "
+                   "USD",
+                   s->wish->nodes, s->progress->offer.price_usd_per_hour,
+                   s->config->limits.max_usd_per_hour);
+}
+
 /* It waits until others end, unless it never fits. */
 static int over_hour(const struct provisioning *s, struct cloud_error *e)
 {
-    bool never = s->progress->offer.price_usd_per_hour > s->config->limits.max_usd_per_hour;
-
-    e->failure = never ? CLOUD_INVALID : CLOUD_CAPACITY;
+    e->failure = never_fits(s) ? CLOUD_INVALID : CLOUD_CAPACITY;
     return -1;
 }
 
@@ -195,6 +214,8 @@ static int launch(struct provisioning *s, struct cloud_error *e)
 {
     char token[65];
 
+    if (s->wish->nodes > 1 && never_fits(s))
+        return too_expensive(s, e);
     snprintf(token, sizeof token, "job-%" PRId64 "-%u", s->wish->job, *s->attempt);
     struct machine_order order = order_of(s, token);
     if (machine_launch(&s->handle.provisioner, &order, s->out, e) == 0)
@@ -225,6 +246,19 @@ static int keep_refusal(void *context, const struct machine_refusal *r, struct e
     return 0;
 }
 
+static int ask_plan(struct provisioning *s, const struct broker_replan *question, struct err *e)
+{
+    const struct broker_options *o = s->wish->options;
+    struct launch_progress *p = s->progress;
+
+    p->workers = p->offer;
+    p->servers = (struct job_offer){0};
+    if (o->replan(o, question, &p->workers, &p->servers, e) < 0)
+        return -1;
+    p->offer = s->wish->is_server && p->servers.provider[0] ? p->servers : p->workers;
+    return 0;
+}
+
 static int plan_again(struct provisioning *s, struct err *e)
 {
     struct refusals known = {0};
@@ -238,7 +272,7 @@ static int plan_again(struct provisioning *s, struct err *e)
     question.refusals = known.list;
     question.n = known.n;
     if (result == 0)
-        result = s->wish->options->replan(s->wish->options, &question, &s->progress->offer, e);
+        result = ask_plan(s, &question, e);
     free(known.list);
     return result;
 }
@@ -410,4 +444,36 @@ int launch_step(const struct launch_wish *w,
     }
     e->failure = CLOUD_INVALID;
     return err_set(&e->err, ERR_NOFIT, "%d offers were refused one after another", OFFERS_MAX);
+}
+
+/* ---- all nodes of a gang at once ---- */
+
+static int add_price(void *context, const struct machine *m, int64_t now_ms, struct err *e)
+{
+    double *usd = context;
+
+    (void)now_ms;
+    (void)e;
+    *usd += strcmp(m->cloud, "pool") != 0 ? m->facts.price_usd_per_hour : 0;
+    return 0;
+}
+
+int launch_ask(const struct launch_wish *w, const struct launch_progress *p, struct cloud_error *e)
+{
+    AUTO_CLEAR(provisioning) struct provisioning s = {.wish = w};
+    const struct machine_filter open = {.world = 0};
+    double usd = gang_usd_per_hour(w, p);
+
+    *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};
+    if (open_home(&s, &e->err) < 0 || machines_each(s.records, &open, add_price, &usd, &e->err) < 0)
+        return -1;
+    if (usd <= s.config->limits.max_usd_per_hour) {
+        *e = (struct cloud_error){0};
+        return 0;
+    }
+    e->failure = CLOUD_CAPACITY;
+    return err_set(&e->err, ERR_NOFIT,
+                   "limits.max_usd_per_hour: %.2f USD would be exceeded by %u machines of %.2f USD "
+                   "per hour",
+                   s.config->limits.max_usd_per_hour, w->nodes, p->offer.price_usd_per_hour);
 }

@@ -14,6 +14,7 @@ struct launch_wish {
     int64_t job, run;
     const char *stage; /* of the run; "" = a job of its own */
     unsigned nodes;    /* that start together */
+    bool is_server;    /* of a training cluster: its parameter server */
 };
 
 /* What provisioning has come to; kept between its calls. */
@@ -21,8 +22,10 @@ struct launch_progress {
     struct machine heir;    /* a machine of the same offer, to be taken over; token "": none */
     struct job_offer offer; /* the present one: a refused one is replaced */
     bool is_booting;        /* after -1: the machine is there and does not answer yet */
-    bool is_moved;          /* after -1: the gang as a whole has another offer now */
-    char note[LAUNCH_NOTE_BYTES]; /* for people: the refusals and the new offer; "" = none */
+    /* After -1: the gang as a whole has other offers now, those of its workers and servers. */
+    bool is_moved;
+    struct job_offer workers, servers; /* servers.provider "": as the workers */
+    char note[LAUNCH_NOTE_BYTES];      /* for people: the refusals and the new offer; "" = none */
 };
 
 /* One step: launches the machine, or looks whether it answers. 0: jobs can be sent to *out. After
@@ -34,5 +37,8 @@ int launch_step(const struct launch_wish *w,
                 unsigned *attempt,
                 struct machine *out,
                 struct cloud_error *e);
+/* Whether all nodes of a gang may be launched now: -1 with CAPACITY while other machines cost so
+ * much per hour that limits.max_usd_per_hour would be exceeded. */
+int launch_ask(const struct launch_wish *w, const struct launch_progress *p, struct cloud_error *e);
 
 #endif

@@ -83,8 +83,18 @@ static const char *const kept[] = {
     NULL,
 };
 
+/* Of functions, see resources.h. state: enum deploy_state. */
+static const char *const resources[] = {
+    "CREATE TABLE resource (cloud TEXT NOT NULL, region TEXT NOT NULL, kind TEXT NOT NULL,"
+    " name TEXT NOT NULL, parent TEXT NOT NULL, deployment TEXT NOT NULL, state INTEGER NOT NULL,"
+    " asked INTEGER NOT NULL, since INTEGER NOT NULL,"
+    " PRIMARY KEY (cloud, region, kind, name, parent))",
+    NULL,
+};
+
 static const struct db_migration migrations[] = {
-    {1, tables}, {2, metered}, {3, bills}, {4, refusals}, {5, private_addresses}, {6, kept}, {0}};
+    {1, tables}, {2, metered},   {3, bills}, {4, refusals}, {5, private_addresses},
+    {6, kept},   {7, resources}, {0}};
 
 const char *machine_state_text(enum machine_state state)
 {
@@ -560,7 +570,7 @@ static int end_tenure(
 /* The columns that the new record has from the old one; ended, kept and reason begin anew. */
 #define KEPT_COLUMNS                                                                               \
     "world, cloud, stage, id, owner, provider, region, zone, instance_type, spot, cpus,"           \
-    " memory_gb, accelerator, accelerators, price, ready, notice, exec_driver,"        \
+    " memory_gb, accelerator, accelerators, price, ready, notice, exec_driver,"                    \
     " address, root, metered_usd, metered, private_address, max_price, expires"
 
 static int begin_tenure(struct machines *m,
@@ -569,14 +579,15 @@ static int begin_tenure(struct machines *m,
                         int64_t at_ms,
                         struct err *e)
 {
-    return db_run(m->db, e,
-                  "INSERT INTO machine (" KEPT_COLUMNS ", token, origin, attempt, run, job, state,"
-                  " asked, since, launched, absent, data_microusd, bill_min_s, reason, ended, billed)"
-                  " SELECT " KEPT_COLUMNS ", $3, CASE WHEN origin = '' THEN token ELSE origin END,"
-                  " $4, $5, $6, 3, $7, $7, $7, 0, 0, 0, '', 0, 0"
-                  " FROM machine WHERE world = $1 AND token = $2",
-                  DB_INT(x->world), DB_TEXT(x->facts.token), DB_TEXT(t->token), DB_INT(t->attempt),
-                  DB_INT(t->run), DB_INT(t->job), DB_INT(at_ms));
+    return db_run(
+        m->db, e,
+        "INSERT INTO machine (" KEPT_COLUMNS ", token, origin, attempt, run, job, state,"
+        " asked, since, launched, absent, data_microusd, bill_min_s, reason, ended, billed)"
+        " SELECT " KEPT_COLUMNS ", $3, CASE WHEN origin = '' THEN token ELSE origin END,"
+        " $4, $5, $6, 3, $7, $7, $7, 0, 0, 0, '', 0, 0"
+        " FROM machine WHERE world = $1 AND token = $2",
+        DB_INT(x->world), DB_TEXT(x->facts.token), DB_TEXT(t->token), DB_INT(t->attempt),
+        DB_INT(t->run), DB_INT(t->job), DB_INT(at_ms));
 }
 
 int machine_take_over(struct machines *m,

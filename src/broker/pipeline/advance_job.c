@@ -96,7 +96,7 @@ static char *planned_details(
     d->json_metrics = p->json_metrics;
     d->git_commit = p->commit;
     d->git_dirty = p->dirty;
-    d->offer = p->offer;
+    d->offer = rank < p->servers && p->server_offer.provider[0] ? p->server_offer : p->offer;
     /* What a host costs, the broker knows best: it chooses it. */
     if (!strcmp(d->on, "local")) {
         d->price_usd_per_hour = node_price(p, nodes_of(s), rank);

@@ -35,8 +35,10 @@ static void print_orphan(struct operate_text *t, const void *record)
     const struct admin_machine *m = &o->machine;
     bool is_job = m->job && !m->run;
 
-    fprintf(t->out, "%s %s in %s, %s %" PRId64 ": %s", m->cloud, m->type, m->location,
-            is_job ? "job" : "run", is_job ? m->job : m->run, o->found);
+    fprintf(t->out, "%s %s in %s", m->cloud, m->type, m->location);
+    if (m->job || m->run)
+        fprintf(t->out, ", %s %" PRId64, is_job ? "job" : "run", is_job ? m->job : m->run);
+    fprintf(t->out, ": %s", o->found);
     if (o->error)
         fprintf(t->out, "; not terminated yet: %s", o->error);
     else if (o->forgotten)
@@ -67,7 +69,9 @@ const struct command command_machines_cleanup = {
         "host that does not answer stays reserved, so that no other job is sent there, and its "
         "job pays for it until its lease expires. --forget HOST releases the host without an "
         "answer; processes may go on there. Remove the host from the configuration then, or the "
-        "next job tries it.",
+        "next job tries it.\n\n"
+        "It also deletes functions that `tradewind geo deploy` made and no record has, and what a "
+        "`tradewind geo destroy` could not delete, in every region where this home deployed any.",
     .example = "tradewind machines cleanup --yes",
     .operation = &machine_cleanup_operation,
     .text = &(const struct command_text){.item = print_orphan,

@@ -2,6 +2,7 @@
  * it. */
 #include "cli/run/run.h"
 #include "app/cluster/cluster.h"
+#include "app/job/cloud.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
@@ -11,6 +12,21 @@
 #include <stdio.h>
 
 /* ---- cluster run ---- */
+
+static void say_offer(const char *role, const struct app_offer *o)
+{
+    printf("%s: %s/%s %s, %s, $%.4g per hour\n", role, o->provider, o->zone ? o->zone : o->region,
+           o->instance_type, o->market, o->price_usd_per_hour);
+}
+
+static void say_offers(const struct app_cluster_started *p)
+{
+    if (!p->server_offer)
+        return;
+    say_offer("server", p->server_offer);
+    say_offer("each worker", p->worker_offer);
+    printf("all: $%.4g per hour\n", p->price_usd_per_hour);
+}
 
 static int show_cluster(void *context, const void *head, struct err *e)
 {
@@ -24,6 +40,7 @@ static int show_cluster(void *context, const void *head, struct err *e)
            p->name, *p->server_type ? " " : "", p->server_type, p->workers,
            p->workers == 1 ? "" : "s", *p->worker_type ? " " : "", p->worker_type, p->cpus,
            p->cpus == 1 ? "" : "s", p->memory_gb, p->is_elastic ? ", elastic" : "");
+    say_offers(p);
     cli_run_say_location(p->location);
     return 1;
 }

@@ -32,8 +32,8 @@
     COMMAND(market_ls) COMMAND(market_stats) COMMAND(market_tables) COMMAND(market_replay)         \
     COMMAND(market_sweep) COMMAND(policy_solve) COMMAND(policy_simulate)                           \
     TITLE("Training", geo_plan)                                                                    \
-    COMMAND(geo_run) COMMAND(aggregate) COMMAND(cluster_recommend) COMMAND(cluster_measure)        \
-    COMMAND(cluster_run)                                                                           \
+    COMMAND(geo_run) COMMAND(geo_deploy) COMMAND(geo_destroy) COMMAND(aggregate)                   \
+    COMMAND(cluster_recommend) COMMAND(cluster_measure) COMMAND(cluster_run)                       \
     TITLE("Administration", init)                                                                  \
     COMMAND(config_get) COMMAND(config_set) COMMAND(config_show) COMMAND(machines_ls)              \
     COMMAND(machines_cleanup) COMMAND(clouds_check) COMMAND(bill) COMMAND(doctor) COMMAND(broker)  \

@@ -1,6 +1,7 @@
 /* run: the command `geo run`, which plans a training, asks, runs it and prints its bill. */
 #include "cli/run/run.h"
 #include "app/geo/geo.h"
+#include "app/job/cloud.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/money.h"
@@ -13,6 +14,16 @@
 
 /* Of many quick rounds one per second is printed. */
 #define ROUND_S 1.0
+
+static void print_stage(const struct app_geo_run_stage *s)
+{
+    const struct app_offer *o = s->offer;
+
+    printf("  %-28s %-20s on %s", s->name, s->location, o ? o->provider : s->on);
+    if (o)
+        printf(" %s, $%.4g per hour", o->instance_type, o->price_usd_per_hour);
+    putchar('\n');
+}
 
 static int show_plan(void *context, const void *head, struct err *e)
 {
@@ -30,7 +41,7 @@ static int show_plan(void *context, const void *head, struct err *e)
            money_text(p->cost_microusd, cost), time_text(p->time_s, time), p->round_usd,
            p->round_s);
     for (size_t i = 0; i < p->stages.n; i++)
-        printf("  %-28s %-20s on %s\n", stages[i].name, stages[i].location, stages[i].on);
+        print_stage(&stages[i]);
     return 1;
 }
 

@@ -1,4 +1,5 @@
 /* job_show: the commands `job ls` and `job show`. */
+#include "app/job/cloud.h"
 #include "app/job/resources.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -131,6 +132,16 @@ static void print_env(FILE *out, const char *label, const struct spec_pair *env)
     line(out, label, "%s=%s", env->key, buf_str(&value));
 }
 
+static void print_offer(FILE *out, const struct app_job *job)
+{
+    char text[256];
+
+    if (!job->offer)
+        return;
+    job_offer_text(&job->details.offer, text);
+    line(out, "offer", "%s, $%.4g per hour", text, job->details.offer.price_usd_per_hour);
+}
+
 static void print_request(FILE *out, const struct app_job *job)
 {
     bool limited = !isnan(job->time_limit_s);
@@ -159,6 +170,7 @@ static void print_request(FILE *out, const struct app_job *job)
     line(out, "requested", "%g CPU%s, %s of memory%s%s%s, on %s", job->cpus,
          job->cpus == 1 ? "" : "s", app_job_memory_text((uint64_t)job->memory_mb, memory), gpus,
          limited ? ", at most " : "", limited ? time_text(job->time_limit_s, limit) : "", job->on);
+    print_offer(out, job);
     if (job->nodes != FIELD_NONE)
         line(out, "gang", "rank %u of %" PRId64 ", jobs %" PRId64 " to %" PRId64, job->details.rank,
              job->nodes, job->id - job->details.rank, job->id - job->details.rank + job->nodes - 1);
@@ -292,6 +304,11 @@ static void print_job(struct operate_text *t, const void *record)
     print_metrics(t->out, whole->series);
     print_values(t->out, "tags", whole->tags, whole->params, job);
     print_transitions(t->out, &whole->transitions);
+    if (whole->refusals.n) {
+        fputs("refused\n", t->out);
+        writer_list(&app_job_whole_record, whole, "refusals", SIZE_MAX, LABEL_COLUMNS, false,
+                    t->out);
+    }
     for (size_t i = 0; i < whole->warnings.n; i++)
         line(t->out, i ? "" : "warnings", "%s", whole->warnings.items[i]);
 }

@@ -1,9 +1,13 @@
 /* job_submit: the commands `job submit` and `job rerun`. */
+#include "app/job/cloud.h"
+#include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "cli/job/job.h"
 
+#include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of the answers of job.submit and job.wait. */
 #define ANSWER_BYTES ((size_t)4 * LAKE_JOB_ARENA_MAX)
@@ -21,6 +25,60 @@ static void print_submitted(struct operate_text *t, const void *record)
             "its state.\n",
             id, id, id);
     fflush(t->out);
+}
+
+/* ---- machines of clouds ---- */
+
+struct asking {
+    bool shows, launches;
+};
+
+static int show_price(void *context, const void *record, struct err *e)
+{
+    struct asking *a = context;
+    const struct app_job_submitted *dry = record;
+    const struct app_job_price *price = dry->price;
+
+    (void)e;
+    a->launches = price != NULL;
+    if (!price || !a->shows)
+        return 0;
+    AUTO_MEM char *most =
+        isnan(price->most_usd) ? mem_dup("") : mem_printf(", at most $%.4g", price->most_usd);
+    AUTO_MEM char *line = mem_printf("Launches %s: $%.4g per hour%s. Terminates it after the job.",
+                                     price->basis, price->high_usd_per_hour, most);
+    text_print(stdout, line, strlen(line));
+    putchar('\n');
+    fflush(stdout);
+    return 0;
+}
+
+/* 1: submit it; 0: the user does not want to; -1. */
+static int ask(const struct command_args *args,
+               struct operate_terminal *terminal,
+               const struct operation *op,
+               json_t *request,
+               struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
+    bool as_json = command_has(args, "--json"), yes = command_has(args, "--yes");
+    struct asking a = {.shows = !as_json};
+    struct answer answer = {.arena = arena, .head = show_price, .context = &a};
+    const char *on = json_string_value(json_object_get(request, "on"));
+
+    /* Nothing would be shown or asked. */
+    if ((as_json && yes) || (record_field(op->request, "on") && (!on || !strcmp(on, "local"))))
+        return 1;
+    json_object_set_new(request, "dry_run", json_true());
+    if (operation_call(operate_app(terminal), op, request, FIELD_AS_OPTION, &answer, e) < 0)
+        return -1;
+    json_object_del(request, "dry_run");
+    operate_terminal_quiet(terminal);
+    return !a.launches || yes ? 1
+                              : operate_confirm("Submit it?",
+                                                "no terminal to confirm the price on: --yes "
+                                                "submits it",
+                                                e);
 }
 
 /* ---- --wait ---- */
@@ -88,6 +146,9 @@ static int run_submit(const struct command_args *args, struct err *e)
         return -1;
     AUTO(operate_terminal)
     struct operate_terminal *terminal = operate_terminal_new(command_has(args, "--wait"));
+    int agreed = ask(args, terminal, op, request, e);
+    if (agreed <= 0)
+        return agreed;
     if (!command_has(args, "--wait"))
         return operate_call(args, terminal, op, request, &text, e);
     AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
@@ -105,6 +166,7 @@ static const struct command_option options[] = {
     {.name = "--wait",
      .help = "Wait for the end of the job, and exit with its exit code; --json then prints what "
              "job show --json prints."},
+    {.name = "--yes", .letter = 'y', .help = "Launch a machine of a cloud without a question."},
     {0},
 };
 
@@ -122,6 +184,12 @@ const struct command command_job_submit = {
         "Tradewind reads lines of the log: [TRADEWIND_TAG] KEY:VALUE tags the job and its output, "
         "[TRADEWIND_TAG_NUM] KEY:NUMBER does the same for numbers, and [TRADEWIND_METRIC] NAME "
         "STEP VALUE adds a point to a metric (job metrics).\n"
+        "\n"
+        "On clouds (--on cloud, --on aws) the cheapest machine that has the CPUs, memory and GPUs "
+        "is "
+        "launched for the job, which gets all of it, and is terminated after it. The command shows "
+        "its price and asks first. A machine that the cloud refuses is replaced by the next "
+        "cheapest; `job show` lists what was tried.\n"
         "\n"
         "Ctrl-C during --wait ends the command with exit code 130; the job continues.",
     .example = "tradewind job submit --input @train --output model --code . -- python train.py "

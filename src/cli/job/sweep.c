@@ -2,6 +2,7 @@
  * rank, and all searches. */
 #include "app/sweep/sweep.h"
 
+#include "app/job/cloud.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
@@ -16,7 +17,64 @@
 #include <string.h>
 
 #define PARAMS_SHOWN 12
+#define PRICE_BYTES ((size_t)1 << 20)
 #define COLUMNS_MAX (PARAMS_SHOWN + 8)
+
+/* ---- machines of clouds ---- */
+
+static int show_price(void *context, const void *record, struct err *e)
+{
+    const struct app_job_price *price = record;
+    AUTO_MEM char *line = mem_printf("Each trial launches %s: $%.4g per hour. Terminates it after "
+                                     "the trial.",
+                                     price->basis, price->high_usd_per_hour);
+
+    (void)context;
+    (void)e;
+    text_print(stdout, line, strlen(line));
+    putchar('\n');
+    return 0;
+}
+
+/* What a job of a trial costs: the fields of the request that job.price has, too. */
+static int say_price(struct operate_terminal *terminal, const json_t *request, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(PRICE_BYTES);
+    AUTO_JSON json_t *asked = json_object();
+    struct answer answer = {.arena = arena, .head = show_price};
+
+    for (size_t i = 0; i < job_price_operation.request->n_fields; i++) {
+        const char *name = job_price_operation.request->fields[i].name;
+        if (json_object_get(request, name))
+            json_object_set(asked, name, json_object_get(request, name));
+    }
+    return operation_call(operate_app(terminal), &job_price_operation, asked, FIELD_AS_OPTION,
+                          &answer, e);
+}
+
+/* 1: start; 0: the user does not want to; -1. */
+static int ask(const struct command_args *args,
+               struct operate_terminal *terminal,
+               json_t *request,
+               struct err *e)
+{
+    const char *on = json_string_value(json_object_get(request, "on"));
+    bool yes = command_has(args, "--yes");
+
+    if (!on || !strcmp(on, "local"))
+        return 1;
+    if (command_has(args, "--param"))
+        fprintf(command_has(args, "--json") ? stderr : stdout,
+                "Each trial launches the machines of its plan (--on %s), and terminates them.\n",
+                on);
+    else if (!command_has(args, "--json") && say_price(terminal, request, e) < 0)
+        return -1;
+    fflush(stdout);
+    operate_terminal_quiet(terminal);
+    return yes ? 1
+               : operate_confirm("Start the trials?",
+                                 "no terminal to confirm the price on: --yes starts them", e);
+}
 
 int cli_job_run_batch(const struct command_args *args, struct err *e)
 {
@@ -27,6 +85,9 @@ int cli_job_run_batch(const struct command_args *args, struct err *e)
         return -1;
     json_object_set_new(request, "wait", json_true());
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    int agreed = ask(args, terminal, request, e);
+    if (agreed <= 0)
+        return agreed;
     int result = operate_call(args, terminal, c->operation, request, c->text, e);
     if (result >= 0 || !interrupt_seen())
         return result;
@@ -189,6 +250,11 @@ static void print_end(struct operate_text *t)
         cli_job_compare_print(t);
 }
 
+static const struct command_option sweep_options[] = {
+    {.name = "--yes", .letter = 'y', .help = "Launch machines of clouds without a question."},
+    {0},
+};
+
 const struct command command_sweep = {
     .name = "sweep",
     .operands = "NAME -- CMD... | NAME PIPELINE",
@@ -220,6 +286,7 @@ const struct command command_sweep = {
         "finish, unless halving stopped it.",
     .example = "tradewind sweep rates --metric loss --output model -- python train.py --lr "
                "'{lr=log:1e-4..1e-1}'",
+    .options = sweep_options,
     .operation = &sweep_start_operation,
     .text = &(const struct command_text){.head = print_head,
                                          .item = add_job,

@@ -69,6 +69,15 @@ static void print_machines(const struct app_run *r, FILE *out)
         fprintf(out, "  and %zu more, which --json lists\n", n - MACHINES_SHOWN);
 }
 
+/* What was tried before the machines that ran. */
+static void print_refusals(const struct app_run *r, FILE *out)
+{
+    if (!r->refusals.n)
+        return;
+    fputs("\nRefused by clouds:\n\n", out);
+    writer_list(&app_run_record, r, "refusals", MACHINES_SHOWN, INDENT, false, out);
+}
+
 static void print_sum(const struct app_run *r, FILE *out)
 {
     const struct app_run_stage *first = r->stages.n ? r->stages.items : NULL;
@@ -88,6 +97,11 @@ static void print_sum(const struct app_run *r, FILE *out)
     else if (!strcmp(r->on, "local"))
         fprintf(out,
                 "\nIts jobs took %s here, worth %s at the prices of the planned machines.\n"
+                "The plan: %s, with setup, transfers and storage.\n",
+                took, cost, planned);
+    else if (first && first->offer)
+        fprintf(out,
+                "\nIts jobs took %s on machines of clouds, which cost %s.\n"
                 "The plan: %s, with setup, transfers and storage.\n",
                 took, cost, planned);
     else
@@ -177,6 +191,7 @@ void cli_run_print(struct operate_text *t, const void *record)
             app_run_state_choices[r->state], r->reason[0] ? ", " : "", r->reason);
     print_stages(r, t->out);
     print_machines(r, t->out);
+    print_refusals(r, t->out);
     print_values(r, t->out);
     print_metrics(r, t->out);
     print_sum(r, t->out);

@@ -1,5 +1,5 @@
 /* Calls of EC2 and its neighbours: signed, sent, judged, and sent again where that may help. All
- * files of the room call them. */
+ * files of the room and of cloud/aws/function call them. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -89,13 +89,9 @@ int ec2_credentials(struct ec2 *a, struct cloud_error *e)
 
 /* ---- one try ---- */
 
-static void write_body(const struct ec2_call *x, struct buf *out)
+static void write_form(const struct ec2_call *x, struct buf *out)
 {
     buf_init(out, FORM_MAX + 200);
-    if (x->json) {
-        buf_puts(out, x->json);
-        return;
-    }
     aws_form_add(out, "Action", x->action);
     aws_form_add(out, "Version", x->version ? x->version : EC2_VERSION);
     if (x->form.len) {
@@ -105,34 +101,49 @@ static void write_body(const struct ec2_call *x, struct buf *out)
     out->full = out->full || x->form.full;
 }
 
+char *ec2_url(const struct ec2 *a, const struct ec2_call *x)
+{
+    AUTO_MEM char *endpoint =
+        aws_endpoint(x->service ? x->service : "ec2", a->cloud->options.region, cloud_variable,
+                     &a->cloud->options.outside);
+
+    return mem_printf("%s%s", endpoint, x->path ? x->path : "");
+}
+
 static int post(struct ec2 *a, const struct ec2_call *x, struct http_answer *out, struct err *e)
 {
-    const char *service = x->service ? x->service : "ec2", *region = a->cloud->options.region;
-    AUTO_MEM char *url = aws_endpoint(service, region, cloud_variable, &a->cloud->options.outside);
+    AUTO_MEM char *url = ec2_url(a, x);
     AUTO_CLEAR(aws_post_headers) struct aws_post_headers headers = {0};
-    AUTO_CLEAR(buf) struct buf body;
+    AUTO_CLEAR(buf) struct buf form;
+    double timeout_s = x->timeout_s > 0 ? x->timeout_s : TIMEOUT_S;
 
-    write_body(x, &body);
-    if (body.full)
+    write_form(x, &form);
+    if (form.full)
         return err_set(e, ERR_USAGE, "the request is larger than %zu bytes", FORM_MAX);
-    const struct aws_post p = {.service = service,
-                               .region = region,
-                               .url = url,
-                               .target = x->target,
-                               .body = buf_str(&body)};
+    const char *body = x->method ? x->payload ? x->payload : ""
+                       : x->json ? x->json
+                                 : buf_str(&form);
+    const struct aws_post p = {
+        .service = x->service ? x->service : "ec2",
+        .region = x->signed_region ? x->signed_region : a->cloud->options.region,
+        .url = url,
+        .target = x->target,
+        .body = body,
+        .method = x->method,
+        .content_type = x->method ? x->content_type ? x->content_type : "" : NULL};
     if (aws_post_sign(&p, &a->credentials, (cloud_now_ms(a->cloud) + a->skew_ms) / 1000, &headers,
                       e) < 0)
         return -1;
-    const struct http_request r = {.method = "POST",
+    const struct http_request r = {.method = x->method ? x->method : "POST",
                                    .url = url,
                                    .headers = (const char *const *)headers.items,
-                                   .body = body.data,
-                                   .body_bytes = body.len,
+                                   .body = body,
+                                   .body_bytes = strlen(body),
                                    /* A refusal of the second would hide the first. */
                                    .is_once = strcmp(x->action, "RunInstances") == 0,
                                    .max_answer_bytes = ANSWER_MAX,
-                                   .timeout_s = TIMEOUT_S,
-                                   .stall_s = TIMEOUT_S};
+                                   .timeout_s = timeout_s,
+                                   .stall_s = timeout_s};
     return cloud_transmit(a->cloud, &a->http, &r, out, e);
 }
 
@@ -147,18 +158,35 @@ static int unanswered(const struct ec2_call *x, const struct err *why, struct cl
     return -1;
 }
 
-/* {"__type": "com.amazon...#AccessDeniedException", "Message": "..."} */
-static void read_json_error(const char *body, char *code, size_t room, char *message, size_t most)
+/* {"__type": "com.amazon...#AccessDeniedException", "Message": "..."}; Lambda has the code in a
+ * header, "ResourceNotFoundException:http://...". */
+static void read_json_error(
+    const struct http_answer *answer, char *code, size_t room, char *message, size_t most)
 {
-    AUTO_JSON json_t *root = json_loads(body, 0, NULL);
+    AUTO_JSON json_t *root = json_loads(answer->body, 0, NULL);
+    const char *header = http_answer_header(answer, "x-amzn-errortype");
     const char *type = json_string_value(json_object_get(root, "__type"));
     const char *text = json_string_value(json_object_get(root, "message"));
     const char *hash = type ? strrchr(type, '#') : NULL;
 
     if (!text)
         text = json_string_value(json_object_get(root, "Message"));
-    snprintf(code, room, "%s", hash ? hash + 1 : type ? type : "");
+    if (!type && header)
+        snprintf(code, room, "%.*s", (int)strcspn(header, ":"), header);
+    else
+        snprintf(code, room, "%s", hash ? hash + 1 : type ? type : "");
     snprintf(message, most, "%s", text ? text : "");
+}
+
+/* EC2 has Response/Errors/Error, STS and IAM have ErrorResponse/Error, under any status; S3's root
+ * is the Error itself. */
+static const struct xml *find_error(const struct xml *root)
+{
+    const struct xml *error = xml_at(root, "Errors/Error");
+
+    if (!error)
+        error = xml_at(root, "Error");
+    return !error && root && strcmp(root->name, "Error") == 0 ? root : error;
 }
 
 /* What an answer says; its failure with code and message. */
@@ -167,6 +195,7 @@ static int read_answer(struct ec2_call *x, const struct http_answer *answer, str
     char message[600];
     struct err why = {0};
     bool is_good = answer->status >= 200 && answer->status < 300;
+    bool is_json = x->target || (x->method && strcmp(x->service, "s3") != 0);
 
     arena_free(x->arena);
     x->arena = arena_new(ARENA_MAX);
@@ -174,16 +203,19 @@ static int read_answer(struct ec2_call *x, const struct http_answer *answer, str
     x->root = NULL;
     snprintf(message, sizeof message, "HTTP status %d", answer->status);
     x->body = arena_dup_n(x->arena, answer->body, answer->body_bytes);
-    if (x->target) {
-        if (is_good)
+    /* S3 answers changes with nothing. */
+    if (is_good && (x->target || (x->method && !answer->body_bytes)))
+        return 0;
+    if (is_good && is_json) {
+        AUTO_JSON json_t *root = json_loads(answer->body, 0, NULL);
+        if (root)
             return 0;
-        read_json_error(answer->body, x->code, sizeof x->code, message, sizeof message);
+        snprintf(message, sizeof message, "the answer is no JSON");
+    } else if (is_json) {
+        read_json_error(answer, x->code, sizeof x->code, message, sizeof message);
     } else {
         x->root = xml_tree(x->arena, answer->body, answer->body_bytes, &why);
-        /* EC2 has Response/Errors/Error, STS has ErrorResponse/Error, under any status. */
-        const struct xml *error = xml_at(x->root, "Errors/Error");
-        if (!error)
-            error = xml_at(x->root, "Error");
+        const struct xml *error = find_error(x->root);
         if (x->root && !error && is_good)
             return 0;
         snprintf(x->code, sizeof x->code, "%s", xml_text(error, "Code"));

@@ -72,6 +72,24 @@ static const struct cloud_code codes[] = {
     {"InvalidSpotInstanceRequestID.NotFound", NULL, CLOUD_NOT_FOUND, CLOUD_ACCOUNT, false},
     {"InvalidAMIID.NotFound", NULL, CLOUD_UNSUPPORTED, CLOUD_REGION, false},
 
+    /* Lambda, IAM, CloudWatch Logs and S3. */
+    {"ResourceNotFoundException", NULL, CLOUD_NOT_FOUND, CLOUD_ACCOUNT, false},
+    {"NoSuchEntity", NULL, CLOUD_NOT_FOUND, CLOUD_ACCOUNT, false},
+    {"NoSuchBucket", NULL, CLOUD_NOT_FOUND, CLOUD_REGION, false},
+    {"ResourceConflictException", NULL, CLOUD_CONFLICT, CLOUD_ACCOUNT, false},
+    {"ResourceAlreadyExistsException", NULL, CLOUD_CONFLICT, CLOUD_ACCOUNT, false},
+    {"EntityAlreadyExists", NULL, CLOUD_CONFLICT, CLOUD_ACCOUNT, false},
+    {"DeleteConflict", NULL, CLOUD_CONFLICT, CLOUD_ACCOUNT, false},
+    {"InvalidParameterValueException", "cannot be assumed", CLOUD_TRANSIENT, CLOUD_ACCOUNT, true},
+    {"InvalidArgument", "Unable to validate", CLOUD_TRANSIENT, CLOUD_ACCOUNT, true},
+    {"ConcurrentModification", NULL, CLOUD_TRANSIENT, CLOUD_ACCOUNT, false},
+    {"OperationAborted", NULL, CLOUD_TRANSIENT, CLOUD_REGION, false},
+    {"ResourceNotReadyException", NULL, CLOUD_TRANSIENT, CLOUD_ACCOUNT, false},
+    {"LimitExceeded", NULL, CLOUD_QUOTA, CLOUD_ACCOUNT, false},
+    {"LimitExceededException", NULL, CLOUD_QUOTA, CLOUD_REGION, false},
+    {"CodeStorageExceededException", NULL, CLOUD_QUOTA, CLOUD_REGION, false},
+    {"SlowDown", NULL, CLOUD_THROTTLE, CLOUD_REGION, false},
+
     /* The caller of the call knows what a duplicate stands for. */
     {"InvalidGroup.Duplicate", NULL, CLOUD_CONFLICT, CLOUD_ACCOUNT, false},
     {"InvalidPermission.Duplicate", NULL, CLOUD_CONFLICT, CLOUD_ACCOUNT, false},
@@ -87,6 +105,7 @@ static const struct cloud_code codes[] = {
 static const char *const errors_of_theirs[] = {
     "InternalError", "ServerInternal", "InternalFailure", "ServiceUnavailable",
     "ServiceUnavailableException", "Unavailable", "RequestTimeout", "RequestTimeoutException",
+    "ServiceException", "ServiceFailure",
 };
 /* clang-format on */
 

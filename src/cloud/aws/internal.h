@@ -32,6 +32,11 @@ struct ec2_call {
     /* Other services than EC2 with that protocol, and the JSON protocol. NULL = EC2. */
     const char *service, *version;
     const char *target, *json; /* X-Amz-Target and body */
+    /* Services with methods and paths (Lambda, S3). method NULL = one of the protocols above. */
+    const char *method, *path;          /* what follows the endpoint, with its query, encoded */
+    const char *content_type, *payload; /* NULL = no body */
+    const char *signed_region;          /* NULL = the handle's */
+    double timeout_s;                   /* 0 = that of all calls */
     /* Of the answer. */
     struct arena *arena;
     const struct xml *root; /* NULL: it was JSON */
@@ -50,6 +55,8 @@ void ec2_add_filter(struct ec2_call *x, unsigned n, const char *name, const char
 /* Calls, as often as the failure and the budget allow: every call of this room may be sent again.
  * Describe, Get and List actions fail with TRANSIENT where others fail with UNKNOWN. */
 int ec2_send(struct ec2 *a, struct ec2_call *x, struct cloud_error *e);
+/* The URL that it goes to; a new string. */
+char *ec2_url(const struct ec2 *a, const struct ec2_call *x);
 /* The same for all pages of a list: visit gets each item of the set at path. -1 from it ends the
  * list. */
 int ec2_each(struct ec2 *a,

@@ -113,6 +113,7 @@ struct group {
     char id[64];
     char networks[RULES_MAX][64]; /* that may reach port 22 */
     size_t n;
+    bool admits_itself; /* its machines reach each other */
 };
 
 static int keep_group(void *context, const struct xml *item, struct cloud_error *e)
@@ -123,13 +124,16 @@ static int keep_group(void *context, const struct xml *item, struct cloud_error 
     if (*g->id)
         return 0;
     COPY(g->id, xml_text(item, "groupId"));
-    for (const struct xml *rule = xml_items(item, "ipPermissions"); rule; rule = rule->next)
+    for (const struct xml *rule = xml_items(item, "ipPermissions"); rule; rule = rule->next) {
+        for (const struct xml *r = xml_items(rule, "groups"); r; r = r->next)
+            g->admits_itself = g->admits_itself || strcmp(xml_text(r, "groupId"), g->id) == 0;
         for (const struct xml *r = xml_items(rule, "ipRanges"); r; r = r->next) {
             if (strcmp(xml_text(rule, "fromPort"), "22") != 0 || g->n == RULES_MAX)
                 continue;
             COPY(g->networks[g->n], xml_text(r, "cidrIp"));
             g->n++;
         }
+    }
     return 0;
 }
 
@@ -142,6 +146,27 @@ static int find_group(struct ec2 *a, const char *name, struct group *out, struct
     ec2_add_filter(&x, 1, "group-name", (const char *[]){name, NULL});
     ec2_add_filter(&x, 2, "tag:" CLOUD_TAG_OWNER, (const char *[]){a->cloud->options.owner, NULL});
     return ec2_each(a, &x, "securityGroupInfo", keep_group, out, e);
+}
+
+static int send_rule(struct ec2 *a, struct ec2_call *x, bool *is_young, struct cloud_error *e)
+{
+    if (ec2_send(a, x, e) == 0 || ec2_failed_with(x, "InvalidPermission.Duplicate") ||
+        ec2_failed_with(x, "InvalidPermission.NotFound"))
+        return 0;
+    *is_young = x->is_young;
+    return -1;
+}
+
+/* Nodes of one job talk to each other by any port. */
+static int admit_itself(struct ec2 *a, const char *group, bool *is_young, struct cloud_error *e)
+{
+    AUTO_CLEAR(ec2_call) struct ec2_call x;
+
+    ec2_call_init(&x, "AuthorizeSecurityGroupIngress");
+    ec2_add(&x, group, "GroupId");
+    ec2_add(&x, "-1", "IpPermissions.1.IpProtocol");
+    ec2_add(&x, group, "IpPermissions.1.Groups.1.GroupId");
+    return send_rule(a, &x, is_young, e);
 }
 
 /* Rules of the group for ssh. */
@@ -160,11 +185,7 @@ static int change_rule(struct ec2 *a,
     ec2_add(&x, "22", "IpPermissions.1.FromPort");
     ec2_add(&x, "22", "IpPermissions.1.ToPort");
     ec2_add(&x, network, "IpPermissions.1.IpRanges.1.CidrIp");
-    if (ec2_send(a, &x, e) == 0 || ec2_failed_with(&x, "InvalidPermission.Duplicate") ||
-        ec2_failed_with(&x, "InvalidPermission.NotFound"))
-        return 0;
-    *is_young = x.is_young;
-    return -1;
+    return send_rule(a, &x, is_young, e);
 }
 
 static int create_group(
@@ -188,7 +209,8 @@ static int create_group(
     return -1;
 }
 
-/* This machine's address is admitted, and no other: it changes where a laptop travels. */
+/* This machine's address is admitted, and no other from outside: it changes where a laptop travels.
+ */
 static int admit(struct ec2 *a, const struct group *g, bool *is_young, struct cloud_error *e)
 {
     char own[64];
@@ -198,6 +220,8 @@ static int admit(struct ec2 *a, const struct group *g, bool *is_young, struct cl
         return -1;
     for (size_t i = 0; i < g->n; i++)
         has_own = has_own || strcmp(g->networks[i], own) == 0;
+    if (!g->admits_itself && admit_itself(a, g->id, is_young, e) < 0)
+        return -1;
     if (!has_own && change_rule(a, "AuthorizeSecurityGroupIngress", g->id, own, is_young, e) < 0)
         return -1;
     for (size_t i = 0; i < g->n; i++)

@@ -136,6 +136,7 @@ static void read_address(const json_t *item, const char *login, struct cloud_mac
 
     if (!*address)
         address = gce_text(nic, "networkIP");
+    snprintf(m->private_address, sizeof m->private_address, "%s", gce_text(nic, "networkIP"));
     m->address[0] = '\0';
     if (*address)
         snprintf(m->address, sizeof m->address, "%s%s%s", login, *login ? "@" : "", address);

@@ -8,7 +8,8 @@
 
 #define FUNCTIONS                                                                                  \
     "cloud,region,product,usd_per_gb_s,usd_per_cpu_s,cpu_per_gb,usd_per_request,"                  \
-    "billing_step_ms,memory_step_mb,trigger_s,cold_s\n"
+    "billing_step_ms,memory_step_mb,trigger_s,cold_s,max_s,max_memory_mb,"                         \
+    "max_disk_mb\n"
 #define STORES "cloud,keys_per_list,multipart_requests,connection_mbps,request_s\n"
 #define LINKS "src_cloud,src_region,dst_cloud,dst_region,usd_per_gb,mbps,rtt_ms\n"
 #define MACHINES "cloud,region,instance_type,network_gbps,usd_per_hour\n"

@@ -4,6 +4,7 @@
 #include "small_world.h"
 #include "tap.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static void all(void)
@@ -73,8 +74,39 @@ static void none(void)
     }
 }
 
+/* One place, central: a list of 0.1 s, four reads of 0.1 s and 20 MB at 100 MB/s, 80 MB averaged at
+ * 250 MB/s, and a write of 0.1 s and 20 MB at 100 MB/s are 1.92 s. */
+static void limits(void)
+{
+    static const struct {
+        double max_s, disk_bytes;
+        bool is_too_large, fits;
+    } cases[] = {
+        {0, 0, false, true},    {1.93, 0, false, true},  {1.91, 0, false, false},
+        {0, 20e6, false, true}, {0, 19e6, false, false}, {0, 0, true, false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_CLEAR(geo_plan) struct geo_plan plan = {0};
+        struct geo_question q = {SPEC_GEO_CENTRAL, {"aws", "x"}, {"aws", "x"}, GEO_COST};
+        struct small_world w;
+        struct err e = {0};
+        small_world_init(&w);
+        w.sites[X].function.max_s = cases[i].max_s;
+        w.sites[X].function.disk_bytes = cases[i].disk_bytes;
+        w.sites[X].function.is_too_large = cases[i].is_too_large;
+        int result = geo_plan(&w.problem, &q, &plan, &e);
+        CHECK(cases[i].fits ? result == 0 && plan.n == 1
+                            : result < 0 && e.kind == ERR_NOFIT &&
+                                  strstr(e.text, "past the limits of functions"),
+              "at most %g s and %g bytes%s: %s", cases[i].max_s, cases[i].disk_bytes,
+              cases[i].is_too_large ? ", too little memory" : "", cases[i].fits ? "fits" : e.text);
+    }
+}
+
 int main(void)
 {
+    limits();
     all();
     asked();
     none();
