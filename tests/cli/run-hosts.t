@@ -7,7 +7,7 @@ trap '"$TRADEWIND" broker --stop >/dev/null 2>&1; rm -rf "$scratch"' EXIT
 
 printf 'name: p\nnum_nodes: 3\nestimate: {seconds: 60}\nrun: "true"\n' >p.yaml
 mkdir -p home
-fails 2 "--on lab: neither local nor sim, and there are no host groups yet: name some under hosts:" \
+fails 2 "--on lab: neither local, sim nor a cloud, and there are no host groups yet: name some under hosts:" \
     run p.yaml --yes --json --on lab
 fails 2 "no host groups yet" run p.yaml --yes --json --on ssh
 cat >home/config.yaml <<'YAML'
@@ -17,7 +17,7 @@ hosts:
     - {host: b.invalid, cpus: 4, memory: 8, price: 1.25}
   farm: [{host: c.invalid}]
 YAML
-fails 2 "--on moon: neither local nor sim nor a host group; there are lab, farm" \
+fails 2 "--on moon: neither local, sim, a cloud nor a host group; there are lab, farm" \
     run p.yaml --yes --json --on moon
 fails 5 "p.yaml:1: stage p: 3 nodes need 3 hosts; group lab has 2" \
     run p.yaml --yes --json --on lab

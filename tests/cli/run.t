@@ -284,7 +284,7 @@ refused() { # what, error, command...
     is "$("$@" 2>&1 >/dev/null; echo "exit $?")" "tradewind: $text
 exit 2" "$what"
 }
-refused "somewhere else" "--on moon: neither local nor sim, and there are no host groups yet: name some under hosts: in $TRADEWIND_HOME/config.yaml" \
+refused "somewhere else" "--on moon: neither local, sim nor a cloud, and there are no host groups yet: name some under hosts: in $TRADEWIND_HOME/config.yaml" \
     "$TRADEWIND" run sum.yaml --on moon --yes
 refused "an option that simulations do not have" "--no-cache: a simulation (--on sim) has no use for it" \
     "$TRADEWIND" run sum.yaml --yes --on sim --no-cache

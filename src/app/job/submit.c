@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "broker/daemon/checkpoint.h"
 #include "broker/daemon/host.h"
+#include "broker/machine/clouds.h"
 #include "broker/pipeline/code.h"
 #include "lake/core/path.h"
 #include "spec/config.h"
@@ -142,12 +143,15 @@ static void add_group(const char **names, size_t *n, const char *name)
 
 static int unknown_group(const struct config *c, const char *on, struct err *e)
 {
-    AUTO_MEM const char **names = mem_zero(c->n_hosts + 2, sizeof *names);
+    AUTO_MEM const char **names = mem_zero(c->n_hosts + 16, sizeof *names);
     AUTO_CLEAR(buf) struct buf all;
     size_t n = 0;
 
     buf_init(&all, GROUPS_SHOWN);
     add_group(names, &n, "local");
+    add_group(names, &n, CLOUDS_ANY);
+    for (size_t i = 0; cloud_providers[i]; i++)
+        add_group(names, &n, cloud_providers[i]);
     if (c->n_hosts)
         add_group(names, &n, HOST_ANY);
     for (size_t i = 0; i < c->n_hosts; i++)
@@ -160,8 +164,9 @@ static int unknown_group(const struct config *c, const char *on, struct err *e)
     if (c->n_hosts)
         return err_set(e, ERR_USAGE, "no such host group; there are %s", buf_str(&all));
     return err_set(e, ERR_USAGE,
-                   "there are no hosts but this machine (local); list others under hosts: in %s",
-                   c->file);
+                   "there are no hosts but this machine (local), and no such cloud (%s); list "
+                   "hosts under hosts: in %s",
+                   buf_str(&all) + strlen("local, "), c->file);
 }
 
 static int check_group(struct app *app,
