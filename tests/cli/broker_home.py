@@ -13,29 +13,49 @@ import subprocess
 import tempfile
 import threading
 import time
+import traceback
 
 PROGRAM = os.path.abspath(os.environ["TRADEWIND"])
 SLOW = bool(os.environ.get("TRADEWIND_SLOW"))
 # For what must come; a loaded machine under a sanitizer takes its time.
-PATIENCE_S = 240 if SLOW else 120
+PATIENCE_S = float(os.environ.get("TRADEWIND_PATIENCE_S", 240 if SLOW else 120))
 FINAL = {"finished", "failed", "killed", "lost"}
 # What stays of a job's directory.
 KEPT = {"log", "state", "warnings", "agent.lock"}
 
 results = []
+printing = threading.Lock()
 
 
 def check(good, name, *details):
-    results.append(bool(good))
-    if not good:
-        for detail in details:
-            print("# " + str(detail).replace("\n", "\n# "))
-    print(f"{'ok' if good else 'not ok'} {len(results)} - {name}", flush=True)
+    with printing:
+        results.append(bool(good))
+        if not good:
+            for detail in details:
+                print("# " + str(detail).replace("\n", "\n# "))
+        print(f"{'ok' if good else 'not ok'} {len(results)} - {name}", flush=True)
 
 
 def skip(name, reason):
-    results.append(True)
-    print(f"ok {len(results)} - {name} # SKIP {reason}", flush=True)
+    with printing:
+        results.append(True)
+        print(f"ok {len(results)} - {name} # SKIP {reason}", flush=True)
+
+
+def together(*tests):
+    """At once, for they wait more than they compute."""
+
+    def run(test):
+        try:
+            test()
+        except Exception:  # pylint: disable=broad-except
+            check(False, f"{test} ends", traceback.format_exc())
+
+    threads = [threading.Thread(target=run, args=(test,)) for test in tests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def done():

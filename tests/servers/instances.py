@@ -21,6 +21,7 @@ import re
 import select
 import shutil
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -422,6 +423,13 @@ def init(directory):
 # ---- the metadata service, by the documentation of each cloud ----
 
 
+class MetadataServer(http.server.ThreadingHTTPServer):
+    def server_bind(self):
+        """Without the host's name: nothing answers that question there, for ten seconds."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
+
+
 class Metadata:
     """What the service of one instance knows, and its server."""
 
@@ -462,7 +470,7 @@ class Metadata:
                 self.end_headers()
                 self.wfile.write(body)
 
-        server = http.server.ThreadingHTTPServer((address, port), Handler)
+        server = MetadataServer((address, port), Handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return server.server_port

@@ -133,6 +133,8 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
     bool is_full = r->refused == CLOUD_CAPACITY || r->refused == CLOUD_QUOTA;
     bool gang_waits = j->state == LIFE_GANG_WAITING;
 
+    if (r->launch.offer.provider[0] && r->attempt > 1)
+        b->has_given_up = true;
     if (why->kind == ERR_NONE && !gang_waits)
         return provisioned(b, j);
     if (r->launch.is_booting && !j->stop_wanted && !gang_waits)

@@ -289,6 +289,12 @@ struct unowned {
     size_t n, cap;
 };
 
+static void keep(struct unowned *u, const struct machine *m)
+{
+    u->list = mem_room(u->list, u->n, &u->cap, sizeof *u->list);
+    u->list[u->n++] = *m;
+}
+
 static int note_unowned(void *context, const struct machine *m, int64_t now_ms, struct err *e)
 {
     struct unowned *u = context;
@@ -296,10 +302,8 @@ static int note_unowned(void *context, const struct machine *m, int64_t now_ms, 
     (void)now_ms;
     (void)e;
     bool is_ours = !strcmp(m->cloud, "pool") || cloud_is_provider(m->cloud);
-    if (!is_ours || !m->facts.job || is_owned(u->broker, m))
-        return 0;
-    u->list = mem_room(u->list, u->n, &u->cap, sizeof *u->list);
-    u->list[u->n++] = *m;
+    if (is_ours && m->facts.job && !is_owned(u->broker, m))
+        keep(u, m);
     return 0;
 }
 
@@ -325,6 +329,38 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
             hosts_clear(b, &list[i], ORPHANED, false);
     }
     return result < 0 ? -1 : bill_close_all(b->o->home, b->lake, e);
+}
+
+/* ---- machines that were launched in vain ---- */
+
+static int note_given_up(void *context, const struct machine *m, int64_t now_ms, struct err *e)
+{
+    struct unowned *u = context;
+
+    (void)now_ms;
+    (void)e;
+    if (cloud_is_provider(m->cloud) && m->facts.job && m->state == MACHINE_DELETING &&
+        !is_being_cleared(u->broker, m->facts.token))
+        keep(u, m);
+    return 0;
+}
+
+/* A launch asks for the termination of a machine it gives up, and goes on without a confirmation.
+ */
+static void clear_given_up(struct broker *b)
+{
+    struct machine_filter open = {.world = 0};
+    struct unowned u = {.broker = b};
+    struct err why = {0};
+    AUTO(machines) struct machines *records = machines_open(b->o->home, &why);
+
+    if (!records || machines_each(records, &open, note_given_up, &u, &why) < 0)
+        log_warn("broker", "machines that were launched in vain: %s", why.text);
+    else
+        b->has_given_up = false;
+    for (size_t i = 0; i < u.n; i++)
+        hosts_clear(b, &u.list[i], u.list[i].reason, false);
+    free(u.list);
 }
 
 /* ---- leases ---- */
@@ -381,6 +417,8 @@ void hosts_look_after(struct broker *b, int64_t now_ms)
     release_held(b, now_ms);
     if (!b->far)
         return;
+    if (b->has_given_up)
+        clear_given_up(b);
     for (size_t i = 0; i < b->n_clearings; i++) {
         struct clearing *c = b->clearings[i];
         if (!c->is_busy && c->retry_ms && now_ms >= c->retry_ms)
@@ -414,7 +452,7 @@ bool hosts_busy(const struct broker *b, int64_t now_ms)
         if (b->clearings[i]->is_busy ||
             (double)(now_ms - b->clearings[i]->since_ms) < b->settings.host_lost_s * 1000)
             return true;
-    return b->renewal.is_busy || b->survey.is_busy || b->n_idle;
+    return b->has_given_up || b->renewal.is_busy || b->survey.is_busy || b->n_idle;
 }
 
 void hosts_free(struct broker *b)

@@ -106,6 +106,7 @@ struct broker {
     size_t n_held, cap_held;
     struct clearing **clearings;
     size_t n_clearings, cap_clearings;
+    bool has_given_up; /* a launch: machines may be left that nothing releases */
     struct renewal renewal;
     struct survey survey;
     struct idle *idle;

@@ -288,6 +288,16 @@ static void note_move(struct provisioning *s, const struct job_offer *from, cons
              s->progress->offer.price_usd_per_hour);
 }
 
+/* "aws: launch job-1-1: " is not for people. */
+static const char *without_token(const char *text, const char *token)
+{
+    char mark[96];
+
+    snprintf(mark, sizeof mark, ": launch %s: ", token);
+    const char *found = strstr(text, mark);
+    return found ? found + strlen(mark) : text;
+}
+
 /* Records that the present offer is refused, and replaces it. -1: there is none. */
 static int move(struct provisioning *s, const struct cloud_error *why, struct cloud_error *e)
 {
@@ -300,10 +310,9 @@ static int move(struct provisioning *s, const struct cloud_error *why, struct cl
                                 .at_ms = time_epoch_ms(),
                                 .took_s = (double)(time_epoch_ms() - s->begun_ms) / 1000};
     struct err none = {0};
-    /* "aws: launch job-1-1: " is not for people. */
-    const char *text = strstr(why->err.text, ": RunInstances");
+    char was[256];
 
-    COPY(r.text, text ? text + 2 : why->err.text);
+    COPY(r.text, without_token(why->err.text, s->out->facts.token));
     log_info("broker", "job %" PRId64 ": %s", s->wish->job, why->err.text);
     if (machine_refusal_note(s->records, &r, &e->err) < 0) {
         e->failure = CLOUD_TRANSIENT;
@@ -312,7 +321,9 @@ static int move(struct provisioning *s, const struct cloud_error *why, struct cl
     give_up(s, r.text);
     if (plan_again(s, &none) < 0) {
         e->failure = broker_passes(&none) ? CLOUD_TRANSIENT : CLOUD_INVALID;
-        return err_set(&e->err, none.kind, "%s; there is no other offer: %s", r.text, none.text);
+        job_offer_text(&from, was);
+        return err_set(&e->err, none.kind, "%s refused (%s); there is no other offer: %s", was,
+                       r.text, none.text);
     }
     note_move(s, &from, r.text);
     if (s->wish->nodes <= 1)
@@ -420,11 +431,15 @@ int launch_step(const struct launch_wish *w,
             return 0;
         const struct cloud_error why = *e;
         bool waits = !out->facts.token[0] && why.failure == CLOUD_CAPACITY; /* for limits */
-        if (why.failure == CLOUD_CONFLICT)
+        if (why.failure == CLOUD_AUTH)
+            return err_set(&e->err, why.err.kind,
+                           "%s; `tradewind clouds check` says what is wrong with the credentials",
+                           why.err.text);
+        if (why.failure == CLOUD_CONFLICT) {
             give_up(&s, why.err.text);
-        else if (waits || !machine_refuses_offer(why.failure))
-            return -1;
-        else if (move(&s, &why, e) < 0)
+            continue;
+        }
+        if (waits || !machine_refuses_offer(why.failure) || move(&s, &why, e) < 0)
             return -1;
     }
     e->failure = CLOUD_INVALID;

@@ -543,15 +543,24 @@ int machine_keep(struct machines *m, struct machine *x, int64_t until_ms, struct
     return 0;
 }
 
-static int end_tenure(struct machines *m, const struct machine *x, int64_t job, struct err *e)
+/* Clouds bill begun seconds from the launch on: the next tenant pays from a full one on, so that no
+ * second is paid for twice. */
+static int64_t end_of_second(const struct machine *x, int64_t now_ms)
+{
+    int64_t from_ms = x->facts.launched_ms;
+
+    return now_ms <= from_ms ? from_ms : from_ms + (now_ms - from_ms + 999) / 1000 * 1000;
+}
+
+static int end_tenure(
+    struct machines *m, const struct machine *x, int64_t job, int64_t at_ms, struct err *e)
 {
     AUTO_MEM char *reason = mem_printf("handed to job %" PRId64, job);
 
     if (db_run(m->db, e,
                "UPDATE machine SET state = 5, ended = $3, since = $3, kept = 0, reason = $4"
                " WHERE world = $1 AND token = $2 AND state < 4",
-               DB_INT(x->world), DB_TEXT(x->facts.token), DB_INT(time_epoch_ms()),
-               DB_TEXT(reason)) < 0)
+               DB_INT(x->world), DB_TEXT(x->facts.token), DB_INT(at_ms), DB_TEXT(reason)) < 0)
         return -1;
     return db_changes(m->db)
                ? 0
@@ -567,6 +576,7 @@ static int end_tenure(struct machines *m, const struct machine *x, int64_t job, 
 static int begin_tenure(struct machines *m,
                         const struct machine *x,
                         const struct machine_tenant *t,
+                        int64_t at_ms,
                         struct err *e)
 {
     return db_run(
@@ -577,7 +587,7 @@ static int begin_tenure(struct machines *m,
         " $4, $5, $6, 3, $7, $7, $7, 0, 0, 0, '', 0, 0"
         " FROM machine WHERE world = $1 AND token = $2",
         DB_INT(x->world), DB_TEXT(x->facts.token), DB_TEXT(t->token), DB_INT(t->attempt),
-        DB_INT(t->run), DB_INT(t->job), DB_INT(time_epoch_ms()));
+        DB_INT(t->run), DB_INT(t->job), DB_INT(at_ms));
 }
 
 int machine_take_over(struct machines *m,
@@ -585,9 +595,12 @@ int machine_take_over(struct machines *m,
                       const struct machine_tenant *t,
                       struct err *e)
 {
+    int64_t at_ms = end_of_second(x, time_epoch_ms());
+
     if (db_begin(m->db, e) < 0)
         return -1;
-    int result = end_tenure(m, x, t->job, e) < 0 || begin_tenure(m, x, t, e) < 0 ? -1 : 0;
+    int result =
+        end_tenure(m, x, t->job, at_ms, e) < 0 || begin_tenure(m, x, t, at_ms, e) < 0 ? -1 : 0;
     if (db_end(m->db, result, e) < 0)
         return -1;
     return machines_get(m, x->world, t->token, x, e);
