@@ -164,31 +164,6 @@ static int ask_without_limits(struct app_plan *p, struct err *e)
     return 0;
 }
 
-/* No offer is left, as e says, which knows of no clouds and refusals. */
-static int explain_clouds(const struct app_plan *p, struct err *e)
-{
-    AUTO(arena) struct arena *scratch = arena_new(SCRATCH_MAX_BYTES);
-    struct guess_list guesses = {.arena = scratch};
-    struct plan_world world = world_of(p, &p->settings);
-    char clouds[100] = "";
-
-    world.allows = NULL;
-    AUTO(plan_problem) struct plan_problem *anywhere = plan_problem_new(&world, &guesses, NULL);
-    if (!anywhere)
-        return -1;
-    for (size_t i = 0; p->clouds[i]; i++) {
-        size_t n = strlen(clouds);
-        snprintf(clouds + n, sizeof clouds - n, "%s%s", n ? ", " : "", p->clouds[i]);
-    }
-    if (p->allows)
-        return err_set(e, ERR_NOFIT, "%s: every offer that fits was refused within the last hour",
-                       clouds[0] ? clouds : "all clouds");
-    return err_set(e, ERR_NOFIT,
-                   "%s has no offer that fits; `tradewind plan` shows those of other clouds, which "
-                   "need credentials here",
-                   clouds);
-}
-
 /* The question itself: it has this share of the limit, which runs since the pipeline was opened. */
 static struct plan_query limited_query(const struct app_plan *p, double share)
 {
@@ -229,8 +204,6 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
     }
     struct plan_world world = world_of(p, &p->settings);
     p->problem = plan_problem_new(&world, &p->guesses, e);
-    if (!p->problem && (p->clouds[0] || p->allows) && e->kind == ERR_USAGE)
-        return explain_clouds(p, e);
     if (!p->problem)
         return ask_without_limits(p, e);
     double share = 1 - PLAN_SIDE_SHARE;
