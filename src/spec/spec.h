@@ -155,11 +155,11 @@ struct spec_goal {
 };
 
 struct spec {
-    struct arena *arena; /* owns everything below */
-    const char *file;    /* as named by the user, for messages */
+    struct arena *arena;  /* owns everything below */
+    const char *file;     /* as named by the user, for messages */
     const char *text;     /* of the file, as it was read */
     const char *base_dir; /* where relative local inputs start; NULL = nowhere */
-    const char *name;    /* pipeline's name; the file's base name when not said */
+    const char *name;     /* pipeline's name; the file's base name when not said */
     struct spec_goal goal;
     struct spec_stage *stages; /* file order */
     size_t n_stages;

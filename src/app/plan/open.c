@@ -102,8 +102,8 @@ struct spec *app_plan_read_spec(const struct plan_request *q,
                                 struct err *e)
 {
     if (q->pipeline)
-        return spec_parse(q->file ? q->file : "pipeline", q->pipeline, strlen(q->pipeline), q->base_dir,
-                          findings_out, n_out, e);
+        return spec_parse(q->file ? q->file : "pipeline", q->pipeline, strlen(q->pipeline),
+                          q->base_dir, findings_out, n_out, e);
     if (q->file)
         return spec_load(q->file, findings_out, n_out, e);
     err_set(e, ERR_USAGE, "the pipeline is missing: give its text or its file");
@@ -123,7 +123,8 @@ int app_plan_open(struct app_plan *p,
     p->begun_s = p->now_s();
     p->arena = arena_new(TEXTS_MAX_BYTES);
     p->request = *q;
-    if (check_env(q, out, e) < 0 || record_keep(&app_plan_request_record, &p->request, p->arena, e) < 0)
+    if (check_env(q, out, e) < 0 ||
+        record_keep(&app_plan_request_record, &p->request, p->arena, e) < 0)
         return -1;
     q = &p->request;
     p->solve_limit_s = q->solve_limit_s;

@@ -15,7 +15,8 @@
 extern const char app_run_any_host[];
 
 struct app_run_location {
-    /* "local", "sim", app_run_any_host, a group, borrowed from config, or clouds ("cloud", "aws") */
+    /* "local", "sim", app_run_any_host, a group, borrowed from config, or clouds ("cloud", "aws")
+     */
     const char *on;
     bool is_cloud;
     size_t n_hosts; /* of the group; 0 = this machine, or clouds */
@@ -24,8 +25,8 @@ struct app_run_location {
     struct app_job_room here; /* of this machine */
 };
 
-/* on NULL = this machine; "ssh" = all hosts of the configuration, "cloud" = any cloud. ERR_USAGE lists the groups and
- * names the field as the caller spells it: "--on". */
+/* on NULL = this machine; "ssh" = all hosts of the configuration, "cloud" = any cloud. ERR_USAGE
+ * lists the groups and names the field as the caller spells it: "--on". */
 int app_run_location_find(const struct config *c,
                           const char *on,
                           const char *field,

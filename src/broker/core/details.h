@@ -27,7 +27,7 @@ struct job_details {
     size_t n_mounts;
     const char *const *secrets; /* names; values have a file of their own (secrets.h) */
     size_t n_secrets;
-    const char *on; /* "local", a host group of the configuration, or a cloud; never NULL */
+    const char *on;       /* "local", a host group of the configuration, or a cloud; never NULL */
     unsigned gpus;        /* that it gets for its own, all of one type; 0 = none asked for */
     const char *gpu_type; /* as asked for: "A100"; on hosts as the configuration has it; "" = any */
     const char *const *devices; /* local: the GPUs it may get, gpus_text (gpus.h) of each */
@@ -51,7 +51,7 @@ struct job_details {
     unsigned rank, nodes; /* from 0 on; how many they are */
     unsigned servers; /* number of first nodes that hold the model, which others train; 0 = none */
     bool elastic;     /* the others continue when a worker ends badly */
-    const char *restores; /* the set version it makes again, "@S:3"; "" = none */
+    const char *restores;   /* the set version it makes again, "@S:3"; "" = none */
     struct job_offer offer; /* on a cloud: the machine it was planned for; provider "" = none */
     const char *request; /* on a cloud, of a job without a pipeline: how it was planned, as JSON */
 };

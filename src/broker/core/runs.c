@@ -176,11 +176,8 @@ int runs_set_stage(struct runs *r,
         DB_INT(STAGE_GOING));
 }
 
-int runs_set_plan(struct runs *r,
-                  int64_t run,
-                  size_t stage,
-                  const struct run_stage_plan *plan,
-                  struct err *e)
+int runs_set_plan(
+    struct runs *r, int64_t run, size_t stage, const struct run_stage_plan *plan, struct err *e)
 {
     AUTO_MEM char *text = run_plan_text(plan);
 

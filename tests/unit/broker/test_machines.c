@@ -419,7 +419,8 @@ static void swept_beside_asking(void)
     intent.facts.launched_ms = intent.facts.ready_ms = 0;
     intent.facts.id[0] = '\0';
     snprintf(intent.facts.token, sizeof intent.facts.token, "b");
-    CHECK(machine_row_insert(records, &intent, 0, &error.err) == 0, "an intent: %s", error.err.text);
+    CHECK(machine_row_insert(records, &intent, 0, &error.err) == 0, "an intent: %s",
+          error.err.text);
     CHECK(sweep(false, &open).n == 0 && open == 0 && stored("b") == MACHINE_INTENDED,
           "is left to whoever wrote it");
     now_ms += 5 * MINUTE_MS;
