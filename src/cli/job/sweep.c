@@ -22,30 +22,42 @@
 
 /* ---- machines of clouds ---- */
 
+struct pricing {
+    bool is_silent, launches;
+};
+
 static int show_price(void *context, const void *record, struct err *e)
 {
     const struct app_job_price *price = record;
+    struct pricing *p = context;
+
+    (void)e;
+    p->launches = price->offer != NULL;
+    if (p->is_silent || !p->launches)
+        return 0;
     AUTO_MEM char *line = mem_printf("Each trial launches %s: $%.4g per hour. Terminates it after "
                                      "the trial.",
                                      price->basis, price->high_usd_per_hour);
-
-    (void)context;
-    (void)e;
     text_print(stdout, line, strlen(line));
     putchar('\n');
     return 0;
 }
 
-/* What a job of a trial costs: the fields of the request that job.price has, too. */
-static int say_price(struct operate_terminal *terminal, const json_t *request, struct err *e)
+/* What a job of a trial costs, if it launches a machine: the fields of the request that job.price
+ * has, too; of a pipeline's trials, where they run alone. */
+static int ask_price(struct operate_terminal *terminal,
+                     const json_t *request,
+                     struct pricing *p,
+                     bool is_pipeline,
+                     struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(PRICE_BYTES);
     AUTO_JSON json_t *asked = json_object();
-    struct answer answer = {.arena = arena, .head = show_price};
+    struct answer answer = {.arena = arena, .head = show_price, .context = p};
 
     for (size_t i = 0; i < job_price_operation.request->n_fields; i++) {
         const char *name = job_price_operation.request->fields[i].name;
-        if (json_object_get(request, name))
+        if (json_object_get(request, name) && (!is_pipeline || !strcmp(name, "on")))
             json_object_set(asked, name, json_object_get(request, name));
     }
     return operation_call(operate_app(terminal), &job_price_operation, asked, FIELD_AS_OPTION,
@@ -59,19 +71,23 @@ static int ask(const struct command_args *args,
                struct err *e)
 {
     const char *on = json_string_value(json_object_get(request, "on"));
-    bool yes = command_has(args, "--yes");
 
     if (!on || !strcmp(on, "local"))
         return 1;
-    if (command_has(args, "--param"))
+    bool is_pipeline = command_has(args, "--param");
+    struct pricing p = {.is_silent = is_pipeline || command_has(args, "--json")};
+    if (ask_price(terminal, request, &p, is_pipeline, e) < 0)
+        return -1;
+    if (!p.launches)
+        return 1;
+    if (is_pipeline)
         fprintf(command_has(args, "--json") ? stderr : stdout,
                 "Each trial launches the machines of its plan (--on %s), and terminates them.\n",
                 on);
-    else if (!command_has(args, "--json") && say_price(terminal, request, e) < 0)
-        return -1;
     fflush(stdout);
     operate_terminal_quiet(terminal);
-    return yes ? 1
+    return command_has(args, "--yes")
+               ? 1
                : operate_confirm("Start the trials?",
                                  "no terminal to confirm the price on: --yes starts them", e);
 }
