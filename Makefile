@@ -71,7 +71,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all function help check test demo bench soak soak-programs fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag reuse_dag market_figures policy_lp
+.PHONY: all function help check test demo bench soak soak-programs fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag reuse_dag market_figures policy_lp plain_curl
 all: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 
 help:
@@ -175,6 +175,11 @@ policy_lp: $(OUT)/policy_lp
 $(OUT)/policy_lp: bench/policy_lp.c tests/unit/policy/problems.c $(LIB) $(BUILTIN)
 	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(LIB) $(BUILTIN) $(LIBS)
 
+# The rate of libcurl alone, for bench/clouds.
+plain_curl: $(OUT)/plain_curl
+$(OUT)/plain_curl: $(OUT)/bench/plain_curl.o $(LIB) $(BUILTIN)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcurl
+
 # Loops over all columns of a policy's program, and over all offers of a market, are worth vectors;
 # the maxima of the latter have them only where there is no NaN to look out for.
 VECTORS := $(OUT)/src/market/offline_relax.o
@@ -219,7 +224,7 @@ test:
 
 bench:
 	@tools/deps test
-	@$(MAKE) --no-print-directory -s all fill_lake sim_dag reuse_dag market_figures policy_lp
+	@$(MAKE) --no-print-directory -s all fill_lake sim_dag reuse_dag market_figures policy_lp plain_curl $(OUT)/tests/tools/crc32c.so
 	TRADEWIND=$(PROGRAM) bench/run
 	TRADEWIND=$(PROGRAM) bench/dags
 	TRADEWIND=$(PROGRAM) bench/lake
@@ -228,6 +233,7 @@ bench:
 	TRADEWIND=$(PROGRAM) bench/geo
 	TRADEWIND=$(PROGRAM) bench/policy
 	TRADEWIND=$(PROGRAM) bench/fed
+	TRADEWIND=$(PROGRAM) bench/clouds
 
 # What parts of the soak share is built before them, where the tests build, too: those find it done.
 SOAK_MAKE = $(MAKE) --no-print-directory -s BUILD=$(BUILD)/test DEBUG=-g1
@@ -334,4 +340,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(AGGREGATOR_OBJ:.o=.d) $(OUT)/sdk/c/tradewind_worker.d $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/reuse_dag.d $(OUT)/bench/market_figures.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(AGGREGATOR_OBJ:.o=.d) $(OUT)/sdk/c/tradewind_worker.d $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/reuse_dag.d $(OUT)/bench/market_figures.d $(OUT)/bench/plain_curl.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)

@@ -210,6 +210,11 @@ void cloud_free(struct cloud *c)
     free(c);
 }
 
+void cloud_set_finds(struct cloud *c, struct cloud_finds *finds)
+{
+    c->finds = finds;
+}
+
 const char *cloud_name(const struct cloud *c)
 {
     return c->driver->name;

@@ -180,6 +180,9 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
 void cloud_free(struct cloud *c);
 AUTO_DEFINE(cloud)
 const char *cloud_name(const struct cloud *c);
+/* Launches use what others found, and leave there what they find (cloud/finds.h); borrowed. */
+struct cloud_finds;
+void cloud_set_finds(struct cloud *c, struct cloud_finds *finds);
 /* Whether a machine that the cloud does not show does not exist: its state is ours, never late. */
 bool cloud_sees_at_once(const struct cloud *c);
 

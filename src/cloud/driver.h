@@ -15,7 +15,8 @@ struct cloud {
     struct cloud_options options;
     struct cloud_host *hosts; /* with root the cloud's own, of the options */
     char *root;
-    void *priv; /* owned by the driver: made in open, released in close */
+    struct cloud_finds *finds; /* NULL: nothing is kept */
+    void *priv;                /* owned by the driver: made in open, released in close */
 };
 
 /* After -1 a driver has set e by cloud_fail, or e->err alone, whose kind decides then. */

@@ -172,6 +172,7 @@ static const struct reader_field limits_fields[] = {
     {"host_lost_s", INTO(NUMBER, limits.host_lost_s), 1, 1e9},
     {"lease_s", INTO(NUMBER, limits.lease_s), 10, 86400 * 7.0},
     {"jobs_per_user", INTO(COUNT, limits.jobs_per_user), 1, 1e6},
+    {"launches_per_s", INTO(NUMBER, limits.launches_per_s), 0.01, 1e4},
     {"log_mb", INTO(NUMBER, limits.log_mb), 0.01, 1e6},
     {"max_usd_per_hour", INTO(USD, limits.max_usd_per_hour), 0, MAX_USD},
     {"max_usd_per_month", INTO(USD, limits.max_usd_per_month), 0, MAX_USD},
@@ -529,6 +530,7 @@ static void set_defaults(struct config *c, struct settings *s)
         .max_usd_per_month = (double)INFINITY,
         .max_usd_per_hour = (double)INFINITY,
         .boot_s = 900,
+        .launches_per_s = 2,
         .lease_s = 3600,
         .cache_gb = 10,
         .host_lost_s = 300,
@@ -542,6 +544,7 @@ static void set_defaults(struct config *c, struct settings *s)
     put_number(s, "limits.boot_s", c->limits.boot_s);
     put_number(s, "limits.cache_gb", c->limits.cache_gb);
     put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
+    put_number(s, "limits.launches_per_s", c->limits.launches_per_s);
     put_number(s, "limits.lease_s", c->limits.lease_s);
     put_number(s, "limits.host_lost_s", c->limits.host_lost_s);
     put_number(s, "limits.log_mb", c->limits.log_mb);

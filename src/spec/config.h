@@ -35,6 +35,7 @@ struct config_limits {
     unsigned jobs_per_user;   /* launching or running at once */
     double max_usd_per_month; /* INFINITY = not said */
     double max_usd_per_hour;  /* of machines of clouds, all together; INFINITY = not said */
+    double launches_per_s;    /* requests to one region of a cloud, after the first few */
     double boot_s;      /* a machine of a cloud that does not answer for so long is given up */
     double cache_gb;    /* of what was read from a far store, in home; 0 = none */
     double lease_s;     /* a machine of a cloud powers itself off when its broker is away */

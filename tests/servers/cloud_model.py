@@ -23,6 +23,7 @@ Settings:
   vcpus            quota of the region
   denied           actions that are not permitted
   page             items of a page at most
+  delay_s          how long every answer takes, on the real clock (0)
   hosts            instances are machines (instances.py), with the clock of this one; SSH_COMMAND='...'
                    is printed after NAME_MODEL, and stands in the state: how ssh reaches them
   boot_s, delete_s how long instances boot and go (30 and 20; 1 and 1 of hosts)
@@ -79,6 +80,8 @@ class Model:
         self.things = {}  # id -> thing
         self.count = 0
         self.calls = {}
+        self.came = 0  # when the call at hand came, on the real clock
+        self.times = []  # when each call came, with its action
         self.met = {}
         self.twins = 0
         self.launched = 0
@@ -177,6 +180,8 @@ class Model:
 
     def draw(self, action):
         self.calls[action] = self.calls.get(action, 0) + 1
+        if "delay_s" in self.settings:
+            self.times.append((self.came, action))
         if self.random.random() >= self.settings.get("faults", 0):
             return None
         if action not in self.settings.get("of", [action]):
@@ -207,7 +212,8 @@ class Model:
             if self.bills(t):
                 left.setdefault(t["kind"], []).append(t["id"])
         out = {"left": left, "twins": self.twins, "launched": self.launched, "calls": self.calls,
-               "faults": self.met, "now": self.now(), "things": list(self.things.values())}
+               "times": self.times, "faults": self.met, "now": self.now(),
+               "things": list(self.things.values())}
         if self.hosts:
             out["ssh_command"] = self.hosts.command
         return out
@@ -274,7 +280,11 @@ class Handler(BaseHTTPRequestHandler):
     def handle_method(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         what = self.command + " " + self.path
+        came = time.time()
+        if not self.path.startswith("/control"):
+            time.sleep(self.model.settings.get("delay_s", 0))
         with self.model.lock:
+            self.model.came = came
             if what == "GET /ip":
                 self.answer(200, "203.0.113.7\n", "text/plain")
             elif what == "GET /control":
@@ -291,6 +301,11 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = handle_method
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # clients with many threads come all at once
+
+
 def serve(name, model_class, handler_class):
     arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     settings = json.loads(arguments.get("--settings", "{}"))
@@ -302,8 +317,7 @@ def serve(name, model_class, handler_class):
         with open(arguments["--clock"], "rb") as f:
             clock = mmap.mmap(f.fileno(), 8, access=mmap.ACCESS_READ)
     handler_class.model = model = model_class(clock, settings)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_class)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), handler_class)
     url = "http://127.0.0.1:%d"
     if "--tls" in arguments:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -53,6 +53,7 @@ struct arena;
 struct remote {
     struct launch_progress launch; /* offer.provider "": on a host */
     const struct broker_options *options;
+    struct launches *launches;
     double lease_s;         /* of a machine of a cloud */
     struct machine machine; /* token "": none yet */
     struct machine former;  /* the host before, which could not be reached; token "": none */

@@ -124,6 +124,14 @@ static enum life_event boot_on(struct broker *b, struct attempt *j)
     return EVENT_RETRY_LATER;
 }
 
+/* Of launches as of boots: it is no silence, and the cloud was not asked. */
+static enum life_event await_turn(struct attempt *j)
+{
+    j->remote->silent_since_ms = 0;
+    j->retry_ms = j->remote->launch.turn_ms;
+    return EVENT_RETRY_LATER;
+}
+
 enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
@@ -139,6 +147,8 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
         return provisioned(b, j);
     if (r->launch.is_booting && !j->stop_wanted && !gang_waits)
         return boot_on(b, j);
+    if (r->launch.awaits_turn && !j->stop_wanted && !gang_waits)
+        return await_turn(j);
     if (is_full || r->launch.is_moved || r->refused == CLOUD_UNSUPPORTED ||
         r->refused == CLOUD_AUTH)
         r->machine = (struct machine){0}; /* which has no record */

@@ -152,6 +152,7 @@ static int provision(struct attempt *j, const struct host_wish *hosts, struct cl
 {
     struct remote *r = j->remote;
     const struct launch_wish wish = {.options = r->options,
+                                     .launches = r->launches,
                                      .job = j->job.id,
                                      .run = j->job.asked.run,
                                      .stage = j->details.stage,
@@ -213,6 +214,7 @@ void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
     j->task.work = run_task;
     if (j->remote) {
         j->remote->options = b->o;
+        j->remote->launches = b->launches;
         j->remote->lease_s = b->settings.lease_s;
     }
     if (work == ACTION_PROVISION)

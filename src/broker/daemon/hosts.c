@@ -91,6 +91,8 @@ int hosts_ready(struct broker *b, struct err *e)
     if (b->far)
         return 0;
     b->far = workers_new(THREADS_MAX, b->o->open_lake, e);
+    if (b->far && !b->launches)
+        b->launches = launches_new();
     return b->far ? 0 : -1;
 }
 
@@ -464,6 +466,7 @@ void hosts_free(struct broker *b)
     free(b->held);
     free(b->clearings);
     free(b->renewal.tokens);
+    launches_free(b->launches);
     survey_free(b);
     idle_free(b);
 }

@@ -97,6 +97,7 @@ struct broker {
     struct control_socket *socket;
     struct workers *workers;
     struct workers *far; /* for hosts: a host that hangs delays no local job; NULL = none yet */
+    struct launches *launches; /* made with far */
     struct queue *queue;
     struct runs *runs;
     struct codefiles_cache code;

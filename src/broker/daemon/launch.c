@@ -54,8 +54,11 @@ static int open_cloud(struct provisioning *s, struct err *e)
     const struct job_offer *o = &s->progress->offer;
 
     clouds_handle_clear(&s->handle);
-    return clouds_open(&s->handle, s->wish->options->home, s->records, o->provider, o->region, true,
-                       e);
+    if (clouds_open(&s->handle, s->wish->options->home, s->records, o->provider, o->region, true,
+                    e) < 0)
+        return -1;
+    cloud_set_finds(s->handle.provisioner.cloud, launches_finds(s->wish->launches));
+    return 0;
 }
 
 /* A machine that is not needed, or may exist although the cloud did not say so. The broker releases
@@ -210,12 +213,30 @@ static int over_hour(const struct provisioning *s, struct cloud_error *e)
     return -1;
 }
 
+/* A request that must wait is made by a later step: no worker thread waits for it. */
+static bool is_my_turn(struct provisioning *s)
+{
+    const struct job_offer *o = &s->progress->offer;
+    int64_t now_ms = time_monotonic_ms();
+
+    if (!s->progress->turn_ms)
+        s->progress->turn_ms = launches_turn_ms(s->wish->launches, o->provider, o->region,
+                                                s->config->limits.launches_per_s, now_ms);
+    return now_ms >= s->progress->turn_ms;
+}
+
 static int launch(struct provisioning *s, struct cloud_error *e)
 {
     char token[65];
 
     if (s->wish->nodes > 1 && never_fits(s))
         return too_expensive(s, e);
+    s->progress->awaits_turn = !is_my_turn(s);
+    if (s->progress->awaits_turn) {
+        e->failure = CLOUD_TRANSIENT;
+        return err_set(&e->err, ERR_RETRY, "it is not its turn to launch (limits.launches_per_s)");
+    }
+    s->progress->turn_ms = 0;
     snprintf(token, sizeof token, "job-%" PRId64 "-%u", s->wish->job, *s->attempt);
     struct machine_order order = order_of(s, token);
     if (machine_launch(&s->handle.provisioner, &order, s->out, e) == 0)
@@ -422,7 +443,7 @@ int launch_step(const struct launch_wish *w,
     AUTO_CLEAR(provisioning)
     struct provisioning s = {.wish = w, .progress = p, .attempt = attempt, .out = out};
 
-    p->is_booting = p->is_moved = false;
+    p->is_booting = p->awaits_turn = p->is_moved = false;
     *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};
     if (open_home(&s, &e->err) < 0)
         return -1;

@@ -5,12 +5,14 @@
 
 #include "broker/core/offer.h"
 #include "broker/daemon/broker.h"
+#include "broker/daemon/launches.h"
 #include "broker/machine/machines.h"
 
 #define LAUNCH_NOTE_BYTES 400
 
 struct launch_wish {
     const struct broker_options *options;
+    struct launches *launches; /* of the broker */
     int64_t job, run;
     const char *stage; /* of the run; "" = a job of its own */
     unsigned nodes;    /* that start together */
@@ -21,7 +23,9 @@ struct launch_wish {
 struct launch_progress {
     struct machine heir;    /* a machine of the same offer, to be taken over; token "": none */
     struct job_offer offer; /* the present one: a refused one is replaced */
-    bool is_booting;        /* after -1: the machine is there and does not answer yet */
+    int64_t turn_ms;  /* its request to launch goes out then; 0 = no turn yet, or it is over */
+    bool awaits_turn; /* after -1: until turn_ms; the cloud was not asked */
+    bool is_booting;  /* after -1: the machine is there and does not answer yet */
     /* After -1: the gang as a whole has other offers now, those of its workers and servers. */
     bool is_moved;
     struct job_offer workers, servers; /* servers.provider "": as the workers */

@@ -101,6 +101,8 @@ int ec2_share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct clou
 
 /* As cloud_zones: the request's zone alone if it names one. */
 cloud_zones_fn ec2_zones;
+/* CLOUD_UNSUPPORTED unless a zone has the request's type: its own if it names one. */
+int ec2_check_offered(struct ec2 *a, const struct cloud_request *request, struct cloud_error *e);
 
 /* ---- instance.c ---- */
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cloud/aws/internal.h"
 #include "cloud/boot.h"
+#include "cloud/finds.h"
 
 #include <math.h>
 #include <openssl/evp.h>
@@ -174,6 +175,12 @@ static bool is_refusal(enum cloud_failure f)
            f != CLOUD_CONFLICT;
 }
 
+/* The failure says nothing of image, key pair and security group. */
+static bool lacks_room(enum cloud_failure f)
+{
+    return f == CLOUD_CAPACITY || f == CLOUD_QUOTA || f == CLOUD_THROTTLE;
+}
+
 /* Shares and launches, until what was just created can be named. */
 static int run_shared(struct ec2 *a,
                       const struct cloud_request *request,
@@ -194,6 +201,8 @@ static int run_shared(struct ec2 *a,
                 return 0;
             is_young = x.is_young;
             is_open = is_open || x.is_open;
+            if (!lacks_room(e->failure))
+                cloud_finds_drop(a->cloud->finds);
         }
         if (!is_young || cloud_now_ms(a->cloud) >= until_ms)
             break;
@@ -220,8 +229,6 @@ int ec2_launch(struct cloud *c,
     struct ec2 *a = c->priv;
     struct cloud_tagged known;
     struct ec2_image image;
-    char zone[1][CLOUD_ZONE_BYTES];
-    size_t n;
 
     if (*request->region && strcmp(request->region, c->options.region) != 0)
         return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "a machine in %s was asked for in %s",
@@ -231,7 +238,7 @@ int ec2_launch(struct cloud *c,
     int found = ec2_find(a, request->token, &known, NULL, e);
     if (found)
         return found < 0 ? -1 : cloud_take_known(&known, request, out, e);
-    if (ec2_find_image(a, request, &image, e) < 0 || ec2_zones(c, request, zone, 1, &n, e) < 0)
+    if (ec2_find_image(a, request, &image, e) < 0 || ec2_check_offered(a, request, e) < 0)
         return -1;
     return run_shared(a, request, &image, out, e);
 }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cloud/aws/internal.h"
+#include "cloud/finds.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -49,10 +50,10 @@ static int describe_image(struct ec2 *a,
                       a->cloud->options.region, what);
 }
 
-int ec2_find_image(struct ec2 *a,
-                   const struct cloud_request *request,
-                   struct ec2_image *out,
-                   struct cloud_error *e)
+static int ask_image(struct ec2 *a,
+                     const struct cloud_request *request,
+                     struct ec2_image *out,
+                     struct cloud_error *e)
 {
     AUTO(arena) struct arena *texts = arena_new(4096);
     AUTO_CLEAR(ec2_call) struct ec2_call x;
@@ -72,6 +73,40 @@ int ec2_find_image(struct ec2 *a,
     ec2_add_filter(&x, 2, "state", (const char *[]){"available", NULL});
     COPY(out->login, image.login);
     return describe_image(a, &x, image.name, out, e);
+}
+
+/* What is found for one launch holds for others of this process in the region. */
+static char *find_key(const struct ec2 *a, const char *what, const char *of, const char *and_of)
+{
+    return mem_printf("aws %s %s %s %s", a->cloud->options.region, what, of ? of : "",
+                      and_of ? and_of : "");
+}
+
+/* Ends a search that cloud_finds_get began. Returns result. */
+static int settle(struct ec2 *a, const char *key, int result, const void *value, size_t n)
+{
+    if (result == 0)
+        cloud_finds_put(a->cloud->finds, key, cloud_now_ms(a->cloud), value, n);
+    else
+        cloud_finds_fail(a->cloud->finds, key);
+    return result;
+}
+
+static bool is_known(struct ec2 *a, const char *key, void *value, size_t n)
+{
+    return cloud_finds_get(a->cloud->finds, key, cloud_now_ms(a->cloud), value, n);
+}
+
+int ec2_find_image(struct ec2 *a,
+                   const struct cloud_request *request,
+                   struct ec2_image *out,
+                   struct cloud_error *e)
+{
+    AUTO_MEM char *key = find_key(a, "image", request->image, request->accelerator);
+
+    if (is_known(a, key, out, sizeof *out))
+        return 0;
+    return settle(a, key, ask_image(a, request, out, e), out, sizeof *out);
 }
 
 /* ---- key pair ---- */
@@ -244,13 +279,22 @@ static int share_group(struct ec2 *a, struct ec2_shared *out, bool *is_young, st
     return 0;
 }
 
-int ec2_share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct cloud_error *e)
+static int share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct cloud_error *e)
 {
-    *is_young = false;
     if (share_key(a, out, e) < 0 || share_group(a, out, is_young, e) < 0)
         return -1;
     *e = (struct cloud_error){0};
     return 0;
+}
+
+int ec2_share(struct ec2 *a, struct ec2_shared *out, bool *is_young, struct cloud_error *e)
+{
+    AUTO_MEM char *key = find_key(a, "shared", a->cloud->options.owner, a->cloud->options.admit);
+
+    *is_young = false;
+    if (is_known(a, key, out, sizeof *out))
+        return 0;
+    return settle(a, key, share(a, out, is_young, e), out, sizeof *out);
 }
 
 /* ---- zones ---- */
@@ -300,4 +344,15 @@ int ec2_zones(struct cloud *c,
     return cloud_fail(e, CLOUD_UNSUPPORTED, *request->zone ? CLOUD_ZONE : CLOUD_REGION,
                       "%s is not offered in %s", request->instance_type,
                       *request->zone ? request->zone : c->options.region);
+}
+
+int ec2_check_offered(struct ec2 *a, const struct cloud_request *request, struct cloud_error *e)
+{
+    AUTO_MEM char *key = find_key(a, "zone", request->instance_type, request->zone);
+    char zone[1][CLOUD_ZONE_BYTES];
+    size_t n;
+
+    if (is_known(a, key, zone, sizeof zone))
+        return 0;
+    return settle(a, key, ec2_zones(a->cloud, request, zone, 1, &n, e), zone, sizeof zone);
 }
