@@ -1,5 +1,6 @@
 /* events: the operation run.follow: the events of a run as they happen, and its bill at the end.
  * `tradewind run`, `cluster run`, `replay`, `rerun` and `run show --follow` call it. */
+#include "app/job/cloud.h"
 #include "app/job/job.h"
 #include "app/run/nodes.h"
 #include "app/run/run.h"
@@ -51,13 +52,14 @@ static const struct record usage_record = RECORD("run_usage", struct app_run_usa
 
 #define EVENT(TYPE, member) FIELD(TYPE, struct app_run_event, member)
 static const struct field event_fields[] = {
-    {"event", EVENT(TEXT, event), .help = "One of stage, log, progress."},
+    {"event", EVENT(TEXT, event), .help = "One of stage, log, note, progress."},
     {"run", EVENT(INT, run), .help = "Number of the run."},
     PROGRESS_FIELDS(struct app_run_event, change., true),
     {"rank", EVENT(INT, rank), .omit_none = true, 
      .help = "Rank of the node that printed, of several."},
     {"role", EVENT(TEXT, role), .omit_none = true, .help = "Role of the node: server or worker."},
-    {"text", EVENT(TEXT, text), .omit_none = true, .help = "Line that the stage printed."},
+    {"text", EVENT(TEXT, text), .omit_none = true,
+     .help = "Line that the stage printed; of a note, where the stage runs instead, and why."},
     {"stages", EVENT(RECORDS, stages), .record = &progress_record, .omit_none = true,
      .help = "All stages as they are now."},
     {"nodes", EVENT(RECORDS, nodes), .record = &usage_record, .omit_none = true,
@@ -82,6 +84,7 @@ struct following {
     struct told {
         enum run_stage_state state;
         int64_t job;
+        struct job_offer offer;
     } * told;                     /* of each stage, as answered last */
     struct open_bills open;       /* read once per look */
     struct app_run_nodes **nodes; /* of each stage whose lines are told; NULL = none yet */
@@ -187,15 +190,52 @@ static int tell_logs(struct following *f, const struct run *r, struct err *e)
     return 0;
 }
 
+/* ---- machines of clouds ---- */
+
+/* The last refusal of the run, in words; "" = there is none. */
+static const char *last_refusal(const struct following *f, struct arena *a)
+{
+    struct field_records all = {0};
+    struct err ignored = {0};
+
+    if (app_job_refusals(f->app, 0, f->request->run, a, &all, &ignored) < 0 || !all.n)
+        return "";
+    const struct app_refusal *last = (const struct app_refusal *)all.items + all.n - 1;
+    return arena_printf(a, ": %s %s, %s, refused: %s", last->location, last->instance_type,
+                        last->market, last->reason);
+}
+
+/* A cloud refused an offer, and the stage is planned on another one. */
+static int tell_move(struct following *f, size_t i, const struct run_stage *s, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(LOOK_MAX_BYTES);
+    struct app_run_event event = event_of(f, "note");
+    struct job_offer *told = &f->told[i].offer;
+    bool is_news = told->provider[0] && !job_offer_same(told, &s->plan.offer);
+    char offer[256];
+
+    *told = s->plan.offer;
+    if (!is_news)
+        return 0;
+    job_offer_text(told, offer);
+    event.change.stage = s->plan.name;
+    event.text = arena_printf(arena, "moves to %s, $%.4g per hour%s", offer,
+                              told->price_usd_per_hour, last_refusal(f, arena));
+    return event.text ? answer_item(f->out, &event, e) : 0;
+}
+
 static int tell_changes(struct following *f, const struct run *r, struct err *e)
 {
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_stage s = r->stages[i];
+        if (s.plan.offer.provider[0] && tell_move(f, i, &s, e) < 0)
+            return -1;
         struct told before = f->told[i];
         /* A stage that waits for its next attempt is told when the attempt starts. */
         if ((s.state == before.state && s.job == before.job) || s.state == STAGE_WAITING)
             continue;
-        f->told[i] = (struct told){s.state, s.job};
+        f->told[i].state = s.state;
+        f->told[i].job = s.job;
         /* A stage may start and end between two looks. */
         bool ran = s.job && s.state != STAGE_REUSED && s.state != STAGE_GOING;
         struct run_stage began = s;

@@ -168,7 +168,8 @@ struct app_run_usage {
 
 /* Members of other events are none. */
 struct app_run_event {
-    const char *event; /* "stage": a stage changed its state; "log"; "progress" */
+    /* "stage": a stage changed its state; "log"; "note": where it runs instead; "progress" */
+    const char *event;
     int64_t run;
     struct app_run_progress change; /* of a stage that changed its state */
     /* A line that a stage printed, change.stage, or a node of a training cluster, which has a role.

@@ -179,7 +179,9 @@ static void print_log(struct cli_run *c, const struct app_run_event *x, FILE *ou
         fflush(stderr);
         c->drawn = 0;
     }
-    if (x->role)
+    if (!strcmp(x->event, "note"))
+        fprintf(out, "  %-20.40s ", x->change.stage);
+    else if (x->role)
         fprintf(out, "[%" PRId64 " %s] ", x->rank, x->role);
     else if (x->rank != FIELD_NONE)
         fprintf(out, "%s[%" PRId64 "] | ", x->change.stage, x->rank);
