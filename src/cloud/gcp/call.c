@@ -55,11 +55,11 @@ int gce_ready(struct gce *g, struct cloud_error *e)
     return cloud_fail(e, CLOUD_AUTH, CLOUD_ACCOUNT, "%s", why.text);
 }
 
-static int send_at(struct gce *g,
-                   struct cloud_rest_call *x,
-                   struct cloud_error *e,
-                   const char *path_fmt,
-                   va_list ap)
+__attribute__((format(printf, 4, 0))) static int send_at(struct gce *g,
+                                                         struct cloud_rest_call *x,
+                                                         struct cloud_error *e,
+                                                         const char *path_fmt,
+                                                         va_list ap)
 {
     struct cloud_outside *outside = &g->rest.cloud->options.outside;
     const char *base = cloud_variable(outside, "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE");

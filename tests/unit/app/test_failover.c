@@ -87,7 +87,7 @@ static int again(
     *o = list[0].offer;
     o->disk_gb = 70;
     *e = (struct err){0};
-    return app_run_failover(&options, &question, o, e);
+    return app_run_failover(&options, &question, o, NULL, e);
 }
 
 static void test_next(int64_t run, struct runs *runs)
@@ -150,11 +150,11 @@ static void test_strangers(int64_t run)
     struct err e = {0};
     struct broker_replan question = {.run = run, .stage = "other"};
 
-    CHECK(app_run_failover(&options, &question, &o, &e) < 0 && e.kind == ERR_NOFIT,
+    CHECK(app_run_failover(&options, &question, &o, NULL, &e) < 0 && e.kind == ERR_NOFIT,
           "a stage that the run has not: %s", e.text);
     question.run = run + 7;
     e = (struct err){0};
-    CHECK(app_run_failover(&options, &question, &o, &e) < 0 && e.kind == ERR_NOTFOUND,
+    CHECK(app_run_failover(&options, &question, &o, NULL, &e) < 0 && e.kind == ERR_NOTFOUND,
           "a run that is not there: %s", e.text);
 }
 
