@@ -88,12 +88,13 @@ void view_clear(struct view *v);
 
 enum pass_result {
     PASS_FOUND,
+    PASS_BOUND, /* the best is a bound; of a schedule that is not exact, no assignment was found */
     PASS_NONE, /* no assignment exists */
     PASS_FULL, /* the tables do not fit into memory */
 };
 
 /* Weighs the net and finds the best; its picks, when not NULL, are an assignment as good as the
- * schedule allows. What *out held before is cleared; it stays empty unless found. */
+ * schedule allows. What *out held before is cleared; it stays empty unless there is a bound. */
 enum pass_result view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks);
 void pass_clear(struct pass *pass);
 /* Lower bound on the time of the domain's cheapest plans: a plan that takes an option that is not

@@ -26,7 +26,11 @@ static double exchange(const struct view *v, const struct totals *cheap, const s
 static bool try_lambda(
     struct search *s, struct view *v, double lambda, struct pass *out, struct totals *t)
 {
-    return view_pass(v, lambda, out, s->scratch) == PASS_FOUND && search_consider(s, s->scratch, t);
+    bool found = view_pass(v, lambda, out, s->scratch) == PASS_FOUND;
+
+    if (!found)
+        pass_clear(out);
+    return found && search_consider(s, s->scratch, t);
 }
 
 /* Finds the rate at which the binding limit (deadline or budget) is just met: the best that a
@@ -131,9 +135,9 @@ enum readiness tune_bounds(struct search *s, struct view *v, double *bound_out)
     struct bound bounds[BOUNDS_MAX];
 
     enum pass_result result = view_pass(v, 0, &cost, cheapest);
-    if (result != PASS_FOUND)
+    if (result == PASS_FULL || result == PASS_NONE)
         return result == PASS_FULL ? TOO_LARGE : NOT_WANTED;
-    bool possible = search_consider(s, cheapest, &cheap);
+    bool possible = result == PASS_FOUND && search_consider(s, cheapest, &cheap);
     if (view_keep(v, &cost) < 0)
         return TOO_LARGE;
     if (search_time_matters(s) && possible &&

@@ -63,8 +63,9 @@ static enum pass_result run_pass(
     if (!(out->tables.best < (double)INFINITY))
         return PASS_NONE;
     if (picks) {
+        /* Messages of a split variable may disagree until no state is left: that proves nothing. */
         if (!costnet_decode(&out->tables, states))
-            return PASS_NONE;
+            return v->schedule->exact ? PASS_NONE : PASS_BOUND;
         frame_picks(v->frame, states, &w, picks);
     }
     return PASS_FOUND;
@@ -74,7 +75,7 @@ enum pass_result view_pass(struct view *v, double lambda, struct pass *out, stru
 {
     enum pass_result result = run_pass(v, lambda, false, out, picks);
 
-    if (result != PASS_FOUND)
+    if (result != PASS_FOUND && result != PASS_BOUND)
         pass_clear(out);
     return result;
 }

@@ -119,6 +119,12 @@ class Contest(medium.Contest):
         self.steps = steps
 
     def judge(self, goal, answer):
+        if answer.code == 5:
+            walk = Walk(self.model, goal, random.Random(self.case.seed))
+            for start in plain_starts(self.model):
+                walk.anneal(start, self.steps)
+            run.expect("plans found from outside", bool(walk.best), False)
+            return None
         run.expect("exit code", answer.code, 0)
         ranks = run.ranks_of(self.model, answer.json["stages"])
         run.check_numbers(self.model, ranks, answer.json)
