@@ -189,7 +189,7 @@ done
 # --check warns about what is not carried out.
 cat >check.yaml <<'YAML'
 name: check
-resources: {disk_tier: best, ports: [80], labels: {a: b}, autostop: true, image_id: ami-1}
+resources: {disk_tier: best, ports: [80], labels: {a: b}, autostop: true}
 file_mounts:
   /a: {source: ./d, name: n, store: s3, mode: MOUNT, persistent: true}
   /b: {source: ./d, mode: COPY}
@@ -198,7 +198,7 @@ outputs: {"s3://bucket/o": 1}
 run: "true"
 YAML
 "$TRADEWIND" plan check.yaml --check >check.txt 2>&1
-for field in disk_tier ports labels autostop image_id; do
+for field in disk_tier ports labels autostop; do
     contains "$(cat check.txt)" "check.yaml:2: warning: stage check: resources.$field: " "$field"
 done
 for field in name store mode persistent; do

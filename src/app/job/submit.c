@@ -166,7 +166,7 @@ static int unknown_group(const struct config *c, const char *on, struct err *e)
     return err_set(e, ERR_USAGE,
                    "there are no hosts but this machine (local), and no such cloud (%s); list "
                    "hosts under hosts: in %s",
-                   buf_str(&all) + strlen("local, "), c->file);
+                   buf_str(&all) + strlen("local, " CLOUDS_ANY ", "), c->file);
 }
 
 static int check_group(struct app *app,

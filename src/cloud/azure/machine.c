@@ -111,6 +111,7 @@ static void read_absence(const struct arm *a, struct arm_machine *out)
     int64_t now_ms = cloud_now_ms(a->rest.cloud);
 
     out->has_vm = false;
+    m->is_outline = true;
     if (out->is_deleting || !(has_passed(out->accepted_ms, YOUNG_MS, now_ms) ||
                               has_passed(out->begun_ms, ARM_ABSENT_MS, now_ms)))
         return;

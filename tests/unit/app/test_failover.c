@@ -83,11 +83,12 @@ static int again(
     int64_t run, const struct machine_refusal *list, size_t n, struct job_offer *o, struct err *e)
 {
     const struct broker_replan question = {.run = run, .stage = "one", .refusals = list, .n = n};
+    struct job_offer server;
 
     *o = list[0].offer;
     o->disk_gb = 70;
     *e = (struct err){0};
-    return app_run_failover(&options, &question, o, NULL, e);
+    return app_run_failover(&options, &question, o, &server, e);
 }
 
 static void test_next(int64_t run, struct runs *runs)
@@ -149,12 +150,13 @@ static void test_strangers(int64_t run)
     struct job_offer o = offer_of("us-east-1a", "m5.xlarge", 0.36);
     struct err e = {0};
     struct broker_replan question = {.run = run, .stage = "other"};
+    struct job_offer server;
 
-    CHECK(app_run_failover(&options, &question, &o, NULL, &e) < 0 && e.kind == ERR_NOFIT,
+    CHECK(app_run_failover(&options, &question, &o, &server, &e) < 0 && e.kind == ERR_NOFIT,
           "a stage that the run has not: %s", e.text);
     question.run = run + 7;
     e = (struct err){0};
-    CHECK(app_run_failover(&options, &question, &o, NULL, &e) < 0 && e.kind == ERR_NOTFOUND,
+    CHECK(app_run_failover(&options, &question, &o, &server, &e) < 0 && e.kind == ERR_NOTFOUND,
           "a run that is not there: %s", e.text);
 }
 

@@ -222,6 +222,7 @@ static const char *const documented[] = {
     "AuthorizeSecurityGroupIngress IpPermissions.N.FromPort",
     "AuthorizeSecurityGroupIngress IpPermissions.N.ToPort",
     "AuthorizeSecurityGroupIngress IpPermissions.N.IpRanges.N.CidrIp",
+    "AuthorizeSecurityGroupIngress IpPermissions.N.Groups.N.GroupId",
 };
 
 struct watch {

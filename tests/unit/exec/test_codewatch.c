@@ -533,7 +533,7 @@ int main(int argc, char **argv)
     names();
     left_behind();
     overflow();
-    limited("max_inotify_watches", "3", "the limit of inotify watches is reached");
+    limited("max_inotify_watches", "4", "the limit of inotify watches is reached");
     limited("max_inotify_instances", "0", "inotify cannot be used");
     file_systems();
     return TAP_DONE();

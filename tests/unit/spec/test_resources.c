@@ -103,11 +103,21 @@ static void single_forms(void)
     }
 }
 
+static void machine_image(void)
+{
+    AUTO(spec) struct spec *s = load("run: x\nresources: {image_id: ami-1, disk_size: 70}\n");
+    const struct spec_resources *r = &s->stages[0].alternatives[0];
+
+    CHECK(s->n_findings == 0 && !r->image && !strcmp(r->machine_image, "ami-1") &&
+              r->disk_gb > 69 && r->disk_gb < 71,
+          "the image and the disk of a machine");
+}
+
 /* Accepted, because SkyPilot has them, and not carried out. */
 static void ignored(void)
 {
-    static const char *const cases[] = {"disk_tier: best", "ports: [80]",     "labels: {a: b}",
-                                        "autostop: true",  "image_id: ami-1", "image_id: {r: ami}"};
+    static const char *const cases[] = {"disk_tier: best", "ports: [80]", "labels: {a: b}",
+                                        "autostop: true", "image_id: {r: ami}"};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         char text[300];
@@ -286,6 +296,7 @@ int main(void)
 
     single_forms();
     too_many_alternatives();
+    machine_image();
     ignored();
     alternatives();
     inherited();
