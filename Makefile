@@ -38,7 +38,7 @@ LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 # Fuzzers reach what parses: no command, no solver, and little of the broker.
 UNFUZZED := $(wildcard src/cli/*/*.c src/web/*/*.c src/app/*.c src/app/*/*.c src/plan/*.c) \
 	$(filter-out src/policy/read%.c src/cluster/measured.c,$(wildcard src/policy/*.c src/cluster/*.c)) \
-	$(filter-out $(patsubst %,src/broker/%.c,core/details core/gpus core/gpus_wish core/home core/program core/secrets core/staging daemon/control_line learn/logscan learn/logscan_json learn/profile_import learn/space learn/tfevents learn/template learn/usage pipeline/codecopy pipeline/ignore pipeline/listing pipeline/repository pipeline/usedcode),$(wildcard src/broker/*/*.c))
+	$(filter-out $(patsubst %,src/broker/%.c,core/details core/gpus core/gpus_wish core/home core/offer core/program core/secrets core/staging daemon/control_line learn/logscan learn/logscan_json learn/profile_import learn/space learn/tfevents learn/template learn/usage pipeline/codecopy pipeline/ignore pipeline/listing pipeline/repository pipeline/usedcode),$(wildcard src/broker/*/*.c))
 # Programs of their own.
 APART := src/exec/agent/% src/fed/function/%
 LIB_SRC := $(filter-out $(APART) $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),\
