@@ -164,7 +164,7 @@ static void release_held(struct broker *b, int64_t now_ms)
 }
 
 /* A host is free: jobs that wait for a host may try. */
-static void host_is_free(struct broker *b)
+void hosts_wake_held(struct broker *b)
 {
     for (size_t i = 0; i < b->n_held; i++)
         if (b->held[i].retry_ms)
@@ -258,7 +258,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
     c->ends_job = false;
     if (c->error.kind == ERR_NONE) {
         drop_clearing(b, c);
-        host_is_free(b);
+        hosts_wake_held(b);
         return;
     }
     /* Logged at the first time, the second, the fourth ...; clouds take a while to confirm. */

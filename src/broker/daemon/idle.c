@@ -71,8 +71,10 @@ bool idle_keep(struct broker *b, const struct attempt *j)
     }
     b->idle = mem_room(b->idle, b->n_idle, &b->cap_idle, sizeof *b->idle);
     b->idle[b->n_idle++] = x;
-    /* The run may go on at once. */
+    /* The run may go on at once, and a job that waits for its turn to spend may have the machine.
+     */
     b->stage_ended = true;
+    hosts_wake_held(b);
     return true;
 }
 

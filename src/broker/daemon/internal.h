@@ -259,6 +259,8 @@ int hosts_ready(struct broker *b, struct err *e);
 /* The job waits for a free host, and leaves memory. */
 life_fn hosts_hold;
 bool hosts_is_held(const struct broker *b, int64_t id);
+/* A host, or a machine that waits, is free: jobs that wait for one may try. */
+void hosts_wake_held(struct broker *b);
 /* The job has a host, or needs none any more. */
 void hosts_forget_held(struct broker *b, int64_t id);
 /* Releases m. ends_job: the job keeps its slot in the queue until then. */
