@@ -21,7 +21,7 @@ def run(home, *words):
 def questions(home):
     asked = run(home, "--workers", "2")
     check(asked.returncode == 2 and "--server TYPE" in asked.stderr and "--type TYPE" in asked.stderr,
-          "types that nobody names are asked for", asked.stderr)
+          "types that the request does not name are asked for", asked.stderr)
     asked = run(home, "--workers", "2", "--type", "m5.xlarge", "--server", "t3.micro")
     # By hand: 0.0104 + 2 x 0.192 USD/h in us-east-1, which is the cheapest region for both.
     check(asked.returncode == 2 and "$0.3944 per hour" in asked.stdout and

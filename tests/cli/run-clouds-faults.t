@@ -123,7 +123,7 @@ def test_never_answers(scratch):
 
 
 def test_reused_address(scratch):
-    """The machine of a stage dies; its address comes to another home's machine, which nobody must
+    """The machine of a stage dies; its address comes to another home's machine, which no job must
     take for the old one."""
     with cloud(scratch, "address", reuse_addresses=True, limits="host_lost_s: 5") as home:
         run = home.start("steps", STEPS)

@@ -56,7 +56,7 @@ def killed_job(scratch, moment):
 
 
 def test_stop_without_an_answer(scratch):
-    """The instance is there, and nobody was told."""
+    """The instance is there, and the answer that says so is lost."""
     with cloud(scratch, "unheard", faults=1, only=["reset-after"], of=["RunInstances"]) as home:
         run = home.start("mild", MILD)
         until(home.alive)

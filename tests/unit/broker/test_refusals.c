@@ -213,7 +213,7 @@ static void test_jobs(void)
     CHECK(lake_job_step(l, &killed, 1, &why) == 0, "killed: %s", why.text);
     CHECK(clouds_job_over(l, job, true, &why) == MACHINE_NEEDED,
           "one that ended just now leaves its machine to the broker");
-    CHECK(clouds_job_over(l, job, false, &why) == 1, "or, without one, to whoever asks");
+    CHECK(clouds_job_over(l, job, false, &why) == 1, "or, without one, at once");
     CHECK(clouds_job_over(l, job + 100, true, &why) == 1, "a job that never was needs none");
     lake_free(l);
     end();

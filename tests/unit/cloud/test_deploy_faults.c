@@ -89,7 +89,7 @@ static const struct setting google = {
     .theirs = "user:ann@example.com",
 };
 
-static char token[] = "a token that nobody may see";
+static char token[] = "a token that must not be shown";
 static const struct deploy_variable az_variables[] = {
     {"TRADEWIND_STORE", "az://gradients/rounds/shirts/all"}, {"TRADEWIND_WORKERS", "3"}};
 static const struct setting azure = {
@@ -122,7 +122,7 @@ static const struct setting azure = {
 static void open_party(struct resource_party *p, struct cloud_model *m, const char *home)
 {
     struct err e = {0};
-    const struct cloud_options o = cloud_model_options(m, home, "nobody");
+    const struct cloud_options o = cloud_model_options(m, home, "other");
 
     *p = (struct resource_party){.options = {.home = home,
                                              .outside = o.outside,

@@ -66,7 +66,7 @@ static void test_many(void)
     CHECK(!has(f, "2999", NOW_MS, 2999), "there is a bound");
     memset(key, 'a', sizeof key - 1);
     key[sizeof key - 1] = '\0';
-    CHECK(!has(f, key, NOW_MS, 0) && !has(f, key, NOW_MS, 0), "a long key waits for nobody");
+    CHECK(!has(f, key, NOW_MS, 0) && !has(f, key, NOW_MS, 0), "a long key is never waited for");
 }
 
 /* The first thread fails, the second finds it, and all others have it from there. */
